@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
@@ -28,6 +29,8 @@ from bot.action.redaction import line_of
 from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
+
+log = logging.getLogger(__name__)
 
 # Requests that red runs make within a day, in units of `max-requests`; what somebody asks for is not counted.
 RUNS_A_DAY = 4
@@ -88,7 +91,8 @@ class RedRun:
         first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)
         first = first.model_copy(update={"causes": tuple(causes)})
         if pull is not None:
-            posted = list(self._posted(of_groups(taken, [first.answer] * len(taken), first, self._settings), pull.number, table))
+            made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
+            posted = self._first_to_tell(self._posted(made, pull.number, table), pull.number, table)
         else:
             posted = self._posted_apart(taken, first, table)
         return Decision("requests", tuple(posted), table) if posted else Decision("nothing", note=_UNSAID)
@@ -118,18 +122,47 @@ class RedRun:
         # somebody's fork may have a pull request with the same head
         return next((pull for pull in self._api.pull_requests_of(self._repository, run.head_sha) if not pull.from_fork), None)
 
-    def _told(self, comments: Sequence[Comment]) -> list[str]:
-        """The texts of those of the comments that answer red runs; not this one, which may be delivered again."""
+    def _told(self, comments: Sequence[Comment]) -> list[Comment]:
+        """Those of the comments that answer red runs; not this one, which may be delivered again."""
         runs = key(self._settings.name, "run-")
-        ours = [(each.body, event_of_comment(each.body) or "") for each in comments if self._api.is_ours(each)]
-        return [body for body, event in ours if event.startswith(runs) and event != self._key]
+        ours = [(each, event_of_comment(each.body) or "") for each in comments if self._api.is_ours(each)]
+        return [each for each, event in ours if event.startswith(runs) and event != self._key]
+
+    def _told_of(self, pull: int, before: int | None = None) -> frozenset[str]:
+        """The failures that other comments on the pull request are about; of those written `before` one where its id is given."""
+        told = self._told(self._api.comments(self._repository, pull))
+        return frozenset(failure for each in told if before is None or each.id < before for failure in failures_of_comment(each.body))
 
     def _new(self, found: Sequence[groups.Group], pull: PullRequest | None) -> list[groups.Group]:
         """Those of the causes that no comment of ours on the pull request is about yet: each push would ask for them again."""
         if pull is None or not any(group.verdict == "suggested" for group in found):
             return list(found)
-        known = {failure for body in self._told(self._api.comments(self._repository, pull.number)) for failure in failures_of_comment(body)}
+        known = self._told_of(pull.number)
         return [group for group in found if group.signature is None or group.signature.fingerprint[:SHORT] not in known]
+
+    def _first_to_tell(self, posted: Sequence[Request], pull: int, table: str) -> list[Request]:
+        """Those of the requests `posted` on a pull request of which no other run has told meanwhile: several workflows are red at once.
+
+        Each writes first and looks then, so that of two that meet the one whose comment is the older goes on.
+
+        Raises:
+            Refusal: it has told of all of them; our comment is gone then.
+        """
+        comment = posted[0].answer.comment if posted else None
+        if comment is None:
+            return list(posted)
+        try:
+            told = self._told_of(pull, before=comment)
+        except GitHubError as error:
+            log.warning("whether another run asked for the same is not known: %s", error)
+            return list(posted)
+        left = [request for request in posted if request.shown is None or request.shown.fingerprint[:SHORT] not in told]
+        if not left:
+            self._api.delete_comment(self._repository, comment)
+            raise Refusal("another run, red at the same moment, asked for the same")
+        if len(left) == len(posted):
+            return left
+        return list(self._posted((left[0].model_copy(update={"causes": posted[0].causes}), *left[1:]), pull, table))
 
     @property
     def _most_a_day(self) -> int:
@@ -139,7 +172,7 @@ class RedRun:
         """How many more requests may be made today without anybody asking."""
         since = self._now - timedelta(days=1)
         today = [each for each in self._api.recent_comments(self._repository, since) if each.created_at >= since]
-        return max(self._most_a_day - sum(map(count_of_comment, self._told(today))), 0)
+        return max(self._most_a_day - sum(count_of_comment(each.body) for each in self._told(today)), 0)
 
     def _first(self, pull: PullRequest | None, checkout: Checkout, group: groups.Group, options: RequestOptions) -> Request:
         if pull is not None:
@@ -170,7 +203,7 @@ class RedRun:
                 raise
             raise Refusal("issues are disabled in this repository, so the result could not be told, and nothing is minimized") from None
 
-    def _posted(self, requests: tuple[Request, ...], issue: int, table: str) -> tuple[Request, ...]:
+    def _posted(self, requests: Sequence[Request], issue: int, table: str) -> tuple[Request, ...]:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table
         failures = [request.shown.fingerprint for request in requests if request.shown is not None]
         comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body, failures)

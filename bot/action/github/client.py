@@ -149,22 +149,38 @@ class GitHub:
             return _read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{known.id}", body={"body": text}))
         return known
 
+    def delete_comment(self, repository: str, comment: int) -> None:
+        """Take a comment away; one that is gone is."""
+        try:
+            self._http.ask("DELETE", f"{_repo(repository)}/issues/comments/{comment}", kind=object)
+        except GitHubError as error:
+            if error.status != 404:
+                raise
+
     def react(self, repository: str, comment: int, reaction: Reaction) -> None:
         """Add `reaction` to a comment on an issue. Twice is once."""
         self._http.ask("POST", f"{_repo(repository)}/issues/comments/{comment}/reactions", body={"content": reaction}, kind=object)
 
     def open_issue(self, repository: str, marker: str, title: str, body: str) -> Issue:
-        """The open issue of ours whose body begins with `marker`; where there is none, a new one with `title` and `body`."""
+        """The open issue of ours whose body begins with `marker`; where there is none, a new one with `title` and `body`.
+
+        Of two that are made at the same moment the older stays open.
+        """
+        at = f"{_repo(repository)}/issues"
 
         def find() -> Any:
             # the list, not the search: the search lags behind by minutes
-            listed = self._http.pages(f"{_repo(repository)}/issues", {"state": "open", "creator": self.login()})
+            listed = self._http.pages(at, {"state": "open", "creator": self.login(), "direction": "asc"})
             return next((data for data in listed if isinstance(data, dict) and str(data.get("body") or "").startswith(marker)), None)
 
-        found = find()
-        if found is None:
-            found = self._http.create(f"{_repo(repository)}/issues", {"title": title, "body": f"{marker}\n{body}"}, find)
-        return _read(Issue, found)
+        if (found := find()) is not None:
+            return _read(Issue, found)
+        made = _read(Issue, self._http.create(at, {"title": title, "body": f"{marker}\n{body}"}, find))
+        first = _read(Issue, find() or made.model_dump())
+        if first.number != made.number:
+            with suppress(GitHubError):  # it is one too many, and no more
+                self._http.ask("PATCH", f"{at}/{made.number}", body={"state": "closed", "state_reason": "not_planned"})
+        return first
 
     def put_file(self, repository: str, branch: str, path: str, content: bytes, message: str) -> str:
         """Keep `content` as the file `path` on `branch`, over what is there, in a commit with `message`. Its URL.

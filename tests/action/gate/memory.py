@@ -147,6 +147,10 @@ class Memory(GitHub):
         self.written[issue][self.written[issue].index(known)] = changed
         return changed
 
+    def delete_comment(self, repository: str, comment: int) -> None:
+        for held in self.written.values():
+            held[:] = [each for each in held if each.id != comment]
+
     def react(self, repository: str, comment: int, reaction: Reaction) -> None:
         self.reactions.append((comment, reaction))
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
 from bot.action.ci.failing_test import Failure
-from bot.action.comment import marker
+from bot.action.comment import event_of_comment, failures_of_comment, marker
 from bot.action.gate import ci_failures
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.gate import matrix
 from bot.action.gate.requests import Decision
-from bot.action.github.resources import Artifact, WorkflowRun
+from bot.action.github.resources import Artifact, Comment, WorkflowRun
 from bot.models.failure import Phase
 from tests.action import canaries
 from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, asked, finished, settings, zipped
@@ -210,6 +211,46 @@ def test_pushes_that_fail_in_the_same_ways_are_one_thread() -> None:
     assert request.shown is not None
     assert "another failure" in request.shown.message
     assert len(api.comments(REPO, 7)) == 2
+
+
+class Meeting(Memory):
+    """Another run, whose id is `other`, is answered while the first one that looks has looked and not written so far."""
+
+    other: int | None = None
+
+    def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
+        found, other, self.other = list(super().recent_comments(repository, since)), self.other, None
+        if other is not None:
+            outcome(finished(self.runs[other]), self)
+        return found
+
+
+def test_of_runs_that_are_red_at_the_same_moment_one_asks() -> None:
+    api = Meeting()
+    api.add_pull()
+    api.add_run(20, "pytest")
+    api.add_run(21, "pytest")
+    api.other = 21
+    made = outcome(finished(api.runs[20]), api)
+    assert (made.status, "at the same moment" in made.note) == ("nothing", True)
+    (comment,) = api.comments(REPO, 7)
+    assert event_of_comment(comment.body) == "run-21-1"
+
+
+def test_what_only_one_of_such_runs_met_is_asked_for() -> None:
+    api = Meeting()
+    api.add_pull()
+    api.add_run(20, "pytest")
+    api.add_run(21, "pytest")
+    api.logs[200] = api.logs[200].replace("max not supported for zero-dimension tensors", "this is another failure")
+    api.other = 21
+    (request,) = outcome(finished(api.runs[20]), api).requests
+    assert request.shown is not None
+    assert "another failure" in request.shown.message
+    assert request.causes
+    first, second = api.comments(REPO, 7)
+    assert [len(failures_of_comment(each.body)) for each in (first, second)] == [2, 1]
+    assert request.answer.marker == second.body.splitlines()[0]
 
 
 def test_words_of_others_hide_no_failure() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
@@ -26,6 +27,7 @@ CALLS: dict[str, Callable[[GitHub], object]] = {
     "recent_comments": lambda github: github.recent_comments(REPO, NOW),
     "own_comment": lambda github: github.own_comment(REPO, 7, "<!-- m -->", 5),
     "upsert_comment": lambda github: github.upsert_comment(REPO, 7, "<!-- m -->", "body", 5),
+    "delete_comment": lambda github: github.delete_comment(REPO, 5),
     "react": lambda github: github.react(REPO, 5, "eyes"),
     "open_issue": lambda github: github.open_issue(REPO, "<!-- m -->", "title", "body"),
     "put_file": lambda github: github.put_file(REPO, "torch-minify", "a/b.py", b"x", "message"),
@@ -70,6 +72,25 @@ def test_call(stub: Stub, contract: Contract, name: str) -> None:
     with contract.watching(stub.url), contextlib.suppress(GitHubError):
         CALLS[name](GitHub(Transport("token", stub.url, sleep=lambda _: None)))
     assert len(contract.checked) > before
+
+
+def test_of_two_issues_that_are_made_at_once_the_older_stays(stub: Stub, contract: Contract) -> None:
+    at = f"/repos/{REPO}/issues"
+    listed: list[dict[str, Any]] = []
+    sent: list[tuple[str, bytes]] = []
+
+    def work(verb: str, path: str, body: bytes) -> tuple[int, Any]:
+        sent.append((f"{verb} {path}", body))
+        if verb == "POST":
+            listed.extend({"number": number, "body": "<!-- m -->\nx"} for number in (8, 9))
+            return 201, listed[1]
+        return 200, listed if path == at else {"login": "bot"}
+
+    stub.work = work  # type: ignore[method-assign]
+    with contract.watching(stub.url):
+        assert GitHub(Transport("token", stub.url), "bot").open_issue(REPO, "<!-- m -->", "title", "body").number == 8
+    assert [asked for asked, _ in sent] == [f"GET {at}", f"POST {at}", f"GET {at}", f"PATCH {at}/9"]
+    assert json.loads(sent[-1][1])["state"] == "closed"
 
 
 def test_keeping_a_file(stub: Stub, contract: Contract) -> None:

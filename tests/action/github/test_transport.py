@@ -402,6 +402,7 @@ def test_whatever_is_answered_is_an_answer_or_an_error_of_github(stub: Stub, bod
         lambda api: api.upsert_comment(REPO, 7, MARK, "x"),
         lambda api: api.upsert_comment(REPO, 7, MARK, "x", 5),
         lambda api: api.react(REPO, 5, "eyes"),
+        lambda api: api.delete_comment(REPO, 5),
         lambda api: api.open_issue(REPO, MARK, "title", "body"),
         lambda api: api.put_file(REPO, "branch", "path", b"x", "message"),
         lambda api: api.put_asset(REPO, "tag", "name", b"x"),
