@@ -23,7 +23,10 @@ COMMAND = "/minify"
 # GitHub takes no longer bodies; what a parser does with more is not worth knowing.
 MAX_BODY = 70_000
 
-_BOUNDARY = re.compile(re.escape(COMMAND) + r"(?=\s|$)")
+# What takes no room, and comes with what is copied from elsewhere.
+_UNSEEN = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+_BOUNDARY = re.compile(rf"[{_UNSEEN}]*{re.escape(COMMAND)}(?=[\s{_UNSEEN}]|$)")
+_AROUND = "".join(one for one in map(chr, range(0x10000)) if one.isspace() or re.match(f"[{_UNSEEN}]", one))
 # elements without an end, or whose end may be left out
 _VOID = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -81,12 +84,13 @@ class CodeBlock:
 def _command(state: StateInline, silent: bool) -> bool:
     """A rule of the inline parser: a line that begins with the command, where nothing else has claimed its text."""
     start = state.pos
-    if (start and state.src[start - 1] != "\n") or not _BOUNDARY.match(state.src, start):
+    begun = _BOUNDARY.match(state.src, start) if not start or state.src[start - 1] == "\n" else None
+    if begun is None:
         return False
     end = state.src.find("\n", start)
     end = state.posMax if end < 0 else min(end, state.posMax)
     if not silent:
-        state.push("minify_command", "", 0).content = state.src[start + len(COMMAND) : end].strip()
+        state.push("minify_command", "", 0).content = state.src[begun.end() : end].strip(_AROUND)
     state.pos = end
     return True
 

@@ -63,6 +63,10 @@ LINK = "https://github.com/user-attachments/files/123456/program.py"
         ("<div>\n<![x</div>\n\n/minify", ()),
         ("a <![x b\n/minify", ("",)),
         ("[x]: /minify", ()),
+        ("\u200b/minify help", ("help",)),  # nobody sees what stands before it
+        ("a\n\u200f\u200e/minify help \u200b", ("help",)),
+        ("/minify\u200b", ("",)),
+        ("/minify --test a\u202eb", ("--test a\u202eb",)),
         ("![/minify](x)", ()),
     ],
 )
@@ -116,8 +120,9 @@ def test_any_text_is_read(parts: list[str]) -> None:
         "- " * 32_000,
         "\u202e" * 60_000,
         "/minify\n" * 8_000,
+        "/minify " + " " * 60_000 + "x",
     ],
-    ids=["brackets", "stars", "quotes", "images", "ticks", "fences", "nuls", "tags", "lists", "right to left", "commands"],
+    ids=["brackets", "stars", "quotes", "images", "ticks", "fences", "nuls", "tags", "lists", "right to left", "commands", "blanks"],
 )
 def test_a_long_body_is_read_in_time(body: str) -> None:
     start = time.process_time()
