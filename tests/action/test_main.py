@@ -211,7 +211,7 @@ def _late(api: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
         (_deaf, "### Not taken", "GitHub did not answer."),
         (_faulty, "### Not taken", "A fault of torch-minify."),
         (_without_accounts, "### Not taken", "`this job is root`"),
-        (_late, "### Ended without a result", "no result came of it"),
+        (_late, "### Ended without a result", "no result was written here"),
     ],
     ids=["GitHub", "a fault", "no accounts", "a fault behind the comment"],
 )

@@ -95,6 +95,8 @@ def test_what_ended_without_a_word() -> None:
     ((_, _, body, _),) = swept(Hub(comment(), run("completed", "cancelled"), ()))
     assert body.startswith("### Ended without a result")
     assert "cancelled" in body
+    # one may be in the summary of the job that could not post it
+    assert "no result was written here. What it left is on its page." in body
 
 
 # All that a comment says while its request is still to be answered.

@@ -118,10 +118,11 @@ def waiting(hours: float, run_url: str | None, *, approval: bool = False) -> str
 
 
 def ended(conclusion: str | None, run_url: str | None) -> str:
-    """That the run at `run_url` is over with that `conclusion` and left nothing."""
+    """That the run at `run_url` is over with that `conclusion`, and its answer was not written here: one may be in its summary."""
     how = f" ({code(conclusion)})" if conclusion else ""
+    where = " What it left is on its page." if run_url else ""
     return (
-        f"### Ended without a result\n\n{link('The run', run_url)} is over{how}, and no result came of it. "
+        f"### Ended without a result\n\n{link('The run', run_url)} is over{how}, and no result was written here.{where} "
         f"{_AGAIN}; for a red run of CI, write `/minify` and the address of that run."
     )
 
