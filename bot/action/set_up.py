@@ -52,6 +52,19 @@ def labels_of(given: str) -> tuple[str, ...]:
     return (given,)
 
 
+def wrong_system(settings: Settings) -> str:
+    """Why the job that minifies cannot run on the system that the labels of its runner name, and what to change; empty where it can.
+
+    The names are those of GitHub's machines, and the labels that every runner has by itself.
+    """
+    systems = {label.lower().partition("-")[0] for label in labels_of(settings.runner_label)}
+    if "windows" in systems:
+        return "torch-minify does not run on Windows: name a runner with Linux"
+    if "macos" in systems and settings.image != "none":
+        return "a job has a container on Linux alone: name a runner with Linux, or set `image: none`"
+    return ""
+
+
 def examine(settings: Settings, api: GitHub) -> tuple[Finding, ...]:
     """All that can be seen from here of the set-up in `settings`, asking `api`. It raises nothing: what fails is a finding."""
     asked = (_contents(settings, api), _actions(settings, api), _runner(settings, api))
@@ -78,6 +91,8 @@ def _actions(settings: Settings, api: GitHub) -> Finding:
 
 def _runner(settings: Settings, api: GitHub) -> Finding:
     wanted, what = labels_of(settings.runner_label), f"runner {settings.runner_label}"
+    if wrong := wrong_system(settings):
+        return Finding(what, False, wrong)
     if len(wanted) == 1 and _HOSTED.fullmatch(wanted[0]):
         return Finding(what, True, "a machine of GitHub's; it has no GPU unless your organization made it so")
     try:

@@ -14,6 +14,7 @@ from bot.action import request_file
 from bot.action.__main__ import Edge
 from bot.action.console import Console
 from bot.action.gate import gate
+from bot.action.gate.comment_event import Conversation
 from bot.action.github.resources import Runner, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.minify import minify
@@ -23,9 +24,9 @@ from bot.action.minify.minify import RunnerConfig
 from bot.action.report import post
 from bot.action.report.result_dir import Folder
 from bot.action.report.set_up_report import report_set_up
-from bot.action.set_up import examine, labels_of
+from bot.action.set_up import examine, labels_of, wrong_system
 from bot.cli import main as cli
-from tests.action.gate.memory import BOT, REPO, Memory, asked, settings
+from tests.action.gate.memory import BLOCK, BOT, REPO, Memory, asked, settings
 
 
 class Listing(Memory):
@@ -199,3 +200,24 @@ def test_a_stranger_s_doctor_is_refused(tmp_path: Path) -> None:
     outcome = gate.run(asked("/minify doctor", by="stranger"), settings(image="none"), api, tmp_path / "request.json")
     assert json.loads(outcome.outputs["matrix"]) == []
     assert "write permission" in api.comments(REPO, 7)[0].body
+
+
+@pytest.mark.parametrize(
+    ("runner", "image", "fits"),
+    [
+        ("windows-latest", "none", False),
+        ('["self-hosted", "Windows", "X64"]', "none", False),
+        ("macos-15", "", False),
+        ("macos-15", "none", True),
+        ("ubuntu-latest", "", True),
+        ("gpu-windows", "", True),
+    ],
+)
+def test_a_system_on_which_the_job_cannot_run(runner: str, image: str, fits: bool) -> None:
+    """GitHub has job containers on Linux alone (documentation of `jobs.<job_id>.container`)."""
+    given = settings(runner_label=runner, image=image, mode="gate", gpu_image="x/y@sha256:0")
+    assert bool(wrong_system(given)) is not fits
+    finding = next(each for each in examine(given, Memory()) if each.what.startswith("runner"))
+    assert (finding.good is False) is not fits
+    made = Conversation(asked(f"/minify\n\n{BLOCK}"), given, Memory()).outcome()
+    assert made.status == ("requests" if fits else "refused")
