@@ -40,4 +40,6 @@ def passes(found: Capture, without: Outcome) -> str:
     asserts = f", but not without the compiler: {ended}; a program that asserts this can be minimized" if ended else ""
     # a test of what the compiler refuses ends well, and so does a script that prints it
     lives = f", though it caught what the compiler raised ({found.caught}): a program that lets that through can be minimized"
+    if without.raised:  # then one that lets it through may well fail in eager
+        lives = f", though it caught an error ({found.caught}); without the compiler something of what it compiles raises as well"
     return f"the program passes here{often}{lives if found.caught else asserts}"

@@ -68,6 +68,11 @@ def test_what_follows_from_it_is_not_asked(found: Capture) -> None:
             LEFT,
             f"though it caught what the compiler raised ({SAID}): a program that",
         ),
+        (
+            "exception in run: RuntimeError: u0 >= 5",
+            Outcome(status="ok", raised=2),
+            "though it caught an error (exception in run: RuntimeError: u0 >= 5); without the compiler something of what it compiles raises as",
+        ),
     ],
 )
 def test_what_is_said_of_one_that_passes(caught: str, without: Outcome, said: str) -> None:
