@@ -65,9 +65,10 @@ def test_flaky_failures_are_run_more_often(prover: Callable[..., Prover], monkey
 
 
 def test_the_latest_script_that_fails_alone(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Prover, "confirms", lambda _, step: int(step.text) < 6)
+    monkeypatch.setattr(Prover, "confirms", lambda _, step, runs: int(step.text) < 5 + runs)
     steps = [step(str(number)) for number in range(9)]
     assert prover().latest(steps) == 5
+    assert prover().latest(steps, 3) == 7
     assert prover().latest(steps[6:]) is None
     assert prover().latest([]) is None
 

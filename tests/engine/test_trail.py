@@ -60,7 +60,7 @@ def test_the_search_goes_on_from_before_the_step_that_slipped() -> None:
     countdown = Countdown()
     assert countdown.run() == "6"
     assert (countdown.begun, countdown.rejected) == (["9", "6"], ["5"])
-    assert [one.text for one in countdown.trail.since_confirmed()] == ["6"]
+    assert [one.text for one in countdown.trail.slips_of(0.0)] == ["6"]
 
 
 def test_a_slip_that_is_told_after_the_reduction_is_the_proofs_to_find() -> None:
@@ -90,10 +90,29 @@ def test_a_confirmed_step_is_where_the_proof_may_go_back_to() -> None:
     for text in "987":
         trail.accept(step(text))
     assert trail.confirmed is None
-    assert len(trail.since_confirmed()) == len(trail) == 3
+    assert len(trail.slips_of(0.0)) == len(trail) == 3
     trail.confirm(1)
     assert trail.confirmed == step("8")
-    assert trail.since_confirmed() == [step("8"), step("7")]
+    assert trail.slips_of(0.0) == [step("8"), step("7")]
+
+
+def test_what_a_repro_shows_now_and_then_and_the_original_always_began_anywhere() -> None:
+    """The run that confirmed a step may have been one of the lucky ones."""
+    trail = Trail()
+    for text in "987":
+        trail.accept(step(text))
+    trail.confirm(1)
+    assert trail.slips_of(0.5) == [step("9"), step("8"), step("7")]
+    assert trail.slips_of(1.0) == []
+    trail.accept(step("6"), steady=False)
+    assert trail.slips_of(0.5) == []
+    assert trail.slips_of(0.0) == [step("8"), step("7"), step("6")]
+
+
+def test_where_nothing_was_made_smaller_nothing_slipped() -> None:
+    trail = Trail()
+    trail.accept(step("9"))
+    assert trail.slips_of(0.0) == trail.slips_of(0.5) == []
 
 
 def test_what_is_noted_is_no_step() -> None:
