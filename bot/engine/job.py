@@ -294,13 +294,13 @@ class Job:
         self.progress.step(f"verifying in {self.options.verify_runs} fresh processes")
         started = time.monotonic()
         proof = self._proof(prover, result)
-        if not proof.holds and len(self._trail) > 1:
+        slips = self._trail.slips_of(proof.rate)
+        if slips:
             self.progress.say("the warm workers slipped: going back to the last program that fails alone")
-            steps = self._trail.since_confirmed()
-            index = prover.latest(steps)
-            if index is not None:
-                result = steps[index]
-                proof = self._proof(prover, result)
+            index = prover.latest(slips, self.options.verify_runs if proof.holds else 1)
+            earlier = self._proof(prover, slips[index]) if index is not None else proof
+            if index is not None and earlier.rate > proof.rate:
+                result, proof = slips[index], earlier
         found = replace(self._found, search=result, proof=replace(proof, seconds=time.monotonic() - started))
         if proof.holds:
             self._write_repro(found)

@@ -39,10 +39,10 @@ class Prover:
     budget: Budget
     box: Sandbox | None = None
 
-    def confirms(self, step: SearchResult) -> bool:
-        """Whether one fresh run of the step fails in the same way and its eager control passes."""
+    def confirms(self, step: SearchResult, runs: int = 1) -> bool:
+        """Whether so many fresh `runs` of the step fail in the same way and its eager control passes."""
         try:
-            return self._verified(self.python, step.final(), step.rule, 1, self.cache).proven
+            return self._verified(self.python, step.final(), step.rule, runs, self.cache).proven
         except Interrupted:
             return False
 
@@ -71,14 +71,15 @@ class Prover:
         said = "passes" if passes else "; ".join(found.differences) or None
         return Elsewhere(python=python, versions=versions, same=found.proven, said=said)
 
-    def latest(self, steps: Sequence[SearchResult]) -> int | None:
-        """Index of the last of the steps that a fresh process confirms, by halving: slips come late. None: not even the first."""
-        if not steps or not self.confirms(steps[0]):
+    def latest(self, steps: Sequence[SearchResult], runs: int = 1) -> int | None:
+        """Index of the last of the steps that fresh processes confirm, so many `runs` each, by halving: slips come late. None: not even
+        the first."""
+        if not steps or not self.confirms(steps[0], runs):
             return None
         low, high = 0, len(steps) - 1
         while low < high:
             middle = (low + high + 1) // 2
-            if self.confirms(steps[middle]):
+            if self.confirms(steps[middle], runs):
                 low = middle
             else:
                 high = middle - 1

@@ -125,9 +125,14 @@ class Proof:
     seconds: float = 0.0
 
     @property
+    def rate(self) -> float:
+        """In which part of the runs the failure showed; 0 where it does without the compiler as well."""
+        return self.facts.same / self.facts.runs if self.facts.runs and self.facts.eager != "fails" else 0.0
+
+    @property
     def holds(self) -> bool:
         """Whether the failure showed at least once, and only with the compiler."""
-        return self.facts.same > 0 and self.facts.eager != "fails"
+        return self.rate > 0
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ class Trail:
         self._abandoned = 0  # the steps before this position are left behind
         self._slips = 0
         self._may_go_back = False
+        self._steady = True
 
     @property
     def best(self) -> SearchResult | None:
@@ -56,10 +57,15 @@ class Trail:
             self._confirmed = self._steps[position]
             self._confirmed_at = max(self._confirmed_at, position)
 
-    def since_confirmed(self) -> list[SearchResult]:
-        """The steps from the confirmed one on; all steps where none was."""
+    def slips_of(self, rate: float) -> list[SearchResult]:
+        """The steps among which one slipped, where the last one fails alone in this part of its runs: those since the confirmed one. All of
+        them where it fails only now and then, and the original always: a single run that confirmed one says little. None where
+        nothing did, or where there is only one.
+        """
         with self._lock:
-            return self._steps[self._confirmed_at :]
+            now_and_then = 0.0 < rate < 1.0 and self._steady
+            steps = self._steps if now_and_then else self._steps[self._confirmed_at :] if rate == 0.0 else []
+            return list(steps) if len(self._steps) > 1 else []
 
     def __len__(self) -> int:
         with self._lock:
@@ -79,6 +85,7 @@ class Trail:
         with self._lock:
             self._steps.append(step)
             self._best = step
+            self._steady = steady
             position = len(self._steps) - 1
         try:
             self._offer(step, position)
