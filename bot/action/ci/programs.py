@@ -20,13 +20,16 @@ _STARTED = re.compile(
     rf"(?P<before>{_ASSIGNMENTS}){_AROUND}(?P<behind>{_ASSIGNMENTS})"
     r"(?P<path>/\S{1,300}/)?(?P<program>(?:python[\d.]{0,6}|torchrun|accelerate launch) .{1,2000})$"
 )
-# One that stands alone on its line, and no words; torch has modules that start a file.
+# One that stands alone on its line, and no words; a module without a dot may be a tool's.
 _ALONE = re.compile(
-    rf"{_ASSIGNMENTS}(?:python[\d.]{{0,6}}(?: -m torch\.[\w.]{{1,100}})?|torchrun|accelerate launch) (?:-\S{{1,60}} (?:\d{{1,9}} )?){{0,9}}"
-    r"[\w./~-]{1,300}\.py(?: |$)"
+    rf"{_ASSIGNMENTS}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-\S{{1,60}} (?:\d{{1,9}} )?){{0,9}}"
+    r"(?:(?<=-m )(?!torch\.utils\.)(?:\w{1,60}\.){1,9}\w{1,60}|[\w./~-]{1,300}\.py)(?: |$)"
 )
 # The same in ticks, as a line of a text's or behind the label that ends in a colon.
 _TICKED = re.compile(r"(?:[^`\n]{0,80}: ?)?`(?P<command>[^`\n]{1,2000})`[.:]?$")
+# How a line ends on which a command does not.
+_GOES_ON = " \\"
+MAX_COMMAND = 2_000
 _STEP = ("##[group]Run ", "##[endgroup]", "shell: ")
 # What changes the shell alone, or only looks.
 _QUIET = re.compile(
@@ -52,16 +55,23 @@ class Started:
         self._ran: set[Hint] = set()
         self._in_step = False
         self._step: set[Hint] = set()
+        self._begun = ""
 
     def see(self, line: str) -> None:
         """Take in the next `line` of a log."""
         if self._is_text and line.endswith(("`", "`.", "`:")) and (ticked := _TICKED.match(line)):
             line = ticked["command"]
+        if self._goes_on(line):
+            return
+        line, self._begun = self._begun + line.strip() if self._begun else line, ""
         if line.startswith(_STEP):
             self._in_step = line.startswith(_STEP[0])
             if not self._in_step:
                 return
             self._step, self.last = set(), NO_HINT
+            if line.endswith(_GOES_ON):
+                # the lines of the step follow, that one first
+                return
         # ninja and make show the commands that they ran so
         echoed = line.startswith(("+", "$", "cd /")) or (self._is_text and bool(_ALONE.match(line)))
         if not (self._in_step or echoed or line.startswith("Run ")):
@@ -82,6 +92,14 @@ class Started:
             self.last = hint if len(self._step) == 1 else NO_HINT
         elif echoed:
             self.last = hint
+
+    def _goes_on(self, line: str) -> bool:
+        """Whether the command on `line`, or the one that began above it, goes on below; what there is of it is kept then."""
+        begins = line.endswith(_GOES_ON) and not line.startswith(_STEP) and (self._begun or _STARTED.match(line))
+        if begins and len(self._begun) < MAX_COMMAND:
+            self._begun += line.removesuffix(_GOES_ON).strip() + " "
+            return True
+        return False
 
     @property
     def only(self) -> Hint:

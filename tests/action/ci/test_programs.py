@@ -92,6 +92,10 @@ def last(*lines: str) -> str:
         # which of them it was cannot be told
         (("##[group]Run python a.py", "python a.py", "python b.py", "shell: bash", "##[endgroup]"), ""),
         (("##[group]Run python a.py", "python a.py", "./run.sh", "shell: bash", "##[endgroup]"), ""),
+        (("+ python a.py \\", "    --b 1 \\", "    --c", "x"), "python a.py --b 1 --c"),
+        (("##[group]Run python a.py \\", "python a.py \\", "  --b", "shell: bash", "##[endgroup]"), "python a.py --b"),
+        (("+ python a.py \\", "  --b | tee log"), ""),
+        (("+ python a.py \\",), ""),
         ((), ""),
     ],
 )
@@ -108,6 +112,8 @@ def test_the_last_program(lines: tuple[str, ...], program: str) -> None:
         ("python is not run.py", ""),
         ("It runs python run.py", ""),
         ("python -m torch.made.up --node_id 0 run.py --a", "python -m torch.made.up --node_id 0 run.py --a"),
+        ("python3 -m made_up.tool.run --a", "python3 -m made_up.tool.run --a"),
+        ("python -m torch.utils.made_up", ""),
         ("python -m made_up run.py", ""),
         ("- To see it, run: `NGPU=2 python run.py --a`", "NGPU=2 python run.py --a"),
         ("`python run.py`.", "python run.py"),
