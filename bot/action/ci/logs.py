@@ -20,7 +20,7 @@ from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, ST
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
-from bot.action.ci.programs import Started, only_started
+from bot.action.ci.programs import Started, started_in
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.python_words import HEADER
@@ -249,7 +249,8 @@ class _Log:
             return told
         if named := self._only_asked:
             return replace(told, name=named.name, test=named.test, hint=named.hint)
-        return replace(told, hint=only_started(self.lines.text))
+        started = started_in(self.lines.text)
+        return replace(told, hint=started.only, script=told.script or _path(started.script))
 
     def _named(self) -> list[Failure]:
         """The tests that a text without tracebacks says fail; else the error of which its words tell, as do those above one that is cut."""
@@ -331,7 +332,8 @@ class _Log:
         """What died in each of the tracebacks, by what the log says above of how it was started."""
         at, title, launched = 0, "", ""
         ran = ""
-        started = Started(is_text=len(self.lines.text) <= MAX_TEXT)
+        short = len(self.lines.text) <= MAX_TEXT
+        started = Started(is_text=short)
         for block in chosen:
             for line in self.lines.text[at : block.start]:
                 ran = running(line) or ran
@@ -360,8 +362,13 @@ class _Log:
                 # the class is on no frame
                 test, hint = f"{file}::{function}", Hint((), f"pytest {shlex.quote(file)} -k {function}")
             begun = None if test or title else _MAIN.search(block.text)
-            script = repository_path(begun["path"]) if begun and not _STARTS.search(begun["path"]) else ""
+            script = _path(begun["path"]) if begun and not _STARTS.search(begun["path"]) else ""
+            script = script or ("" if test or title or shown or not short else _path(started.script))
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint, script=script)
+
+
+def _path(script: str) -> str:
+    return script and repository_path(script)
 
 
 def _as_path(program: str) -> str:

@@ -27,6 +27,8 @@ _ALONE = re.compile(
 )
 # The same in ticks, as a line of a text's or behind the label that ends in a colon.
 _TICKED = re.compile(r"(?:[^`\n]{0,80}: ?)?`(?P<command>[^`\n]{1,2000})`[.:]?$")
+# The first file of such a command.
+_SCRIPT = re.compile(r"(?:^| )(?P<path>[\w./~-]{1,300}\.py)(?: |$)")
 # How a line ends on which a command does not.
 _GOES_ON = " \\"
 MAX_COMMAND = 2_000
@@ -53,14 +55,16 @@ class Started:
         self._is_text = is_text
         self._hints: dict[str, Hint] = {}
         self._ran: set[Hint] = set()
+        self._scripts: set[str] = set()
         self._in_step = False
         self._step: set[Hint] = set()
         self._begun = ""
 
     def see(self, line: str) -> None:
         """Take in the next `line` of a log."""
-        if self._is_text and line.endswith(("`", "`.", "`:")) and (ticked := _TICKED.match(line)):
-            line = ticked["command"]
+        if self._is_text:
+            ticked = _TICKED.match(line) if line.endswith(("`", "`.", "`:")) else None
+            line = ticked["command"] if ticked else line.lstrip(" ")
         if self._goes_on(line):
             return
         line, self._begun = self._begun + line.strip() if self._begun else line, ""
@@ -84,6 +88,8 @@ class Started:
             files = _files(found["program"])
             self._hints.update((name, hint) for name in files)
             self._ran.update([hint] if files else [])
+        if found and (script := _SCRIPT.search(found["program"])):
+            self._scripts.add(script["path"])
         command = line.removeprefix(_STEP[0])
         if _QUIET.match(command):
             return
@@ -106,18 +112,23 @@ class Started:
         """The command that ran files, where the lines seen so far have one alone."""
         return next(iter(self._ran)) if len(self._ran) == 1 else NO_HINT
 
+    @property
+    def script(self) -> str:
+        """The file that the commands ran, whatever else is in them; empty where they ran several."""
+        return next(iter(self._scripts)) if len(self._scripts) == 1 else ""
+
     def find(self, path: str) -> Hint:
         """The last command that ran the file at `path`, by its name; that of a package by the name of its directory."""
         directory, _, name = path.replace("\\", "/").rpartition("/")
         return self._hints.get(directory.rpartition("/")[2] + ".py" if name == "__main__.py" else name, NO_HINT)
 
 
-def only_started(lines: list[str]) -> Hint:
-    """The command that alone ran a file in the `lines` of a text; none where there are several."""
+def started_in(lines: list[str]) -> Started:
+    """What was started in the `lines` of a text."""
     started = Started(is_text=True)
     for line in lines:
         started.see(line)
-    return started.only
+    return started
 
 
 def _files(program: str) -> list[str]:

@@ -130,6 +130,13 @@ def test_the_only_program_of_a_text_that_tells_of_an_error(said: str, command: s
     assert told(f"# A title\n\n{'it runs' * 10}\n" * 300 + f"{said}\n{GUARD}") == [("None", "None")]
 
 
+@pytest.mark.parametrize("said", [GUARD, '  File "/w/torch/_dynamo/convert_frame.py", line 2, in made_up\n    made_up()\n'])
+@pytest.mark.parametrize(("command", "file"), [("python a/run.py --b $C | tee log", "a/run.py"), ("see a/run.py --b", None)])
+def test_the_only_file_that_a_text_runs(said: str, command: str, file: str | None) -> None:
+    (row,) = candidates.rows(f"# A title\n\n```\n {command}\n```\nIt says:\n```\n{said}```\n", CheckoutPaths([]))
+    assert (row["file"], row["test"], row["command"]) == (file, None, None)
+
+
 @pytest.mark.parametrize(
     ("progress", "verdicts"),
     [

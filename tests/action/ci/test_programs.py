@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.action.ci.failing_test import NO_HINT
-from bot.action.ci.programs import Started, only_started
+from bot.action.ci.programs import Started, started_in
 
 
 def command(*lines: str, path: str = "/w/bench/run.py") -> str:
@@ -144,8 +144,22 @@ def test_a_command_in_ticks_is_none_of_a_log() -> None:
     ],
 )
 def test_the_only_command_of_a_text(lines: tuple[str, ...], program: str) -> None:
-    hint = only_started([*lines])
+    hint = started_in([*lines]).only
     assert " ".join([*hint.variables, hint.program]) == program
+
+
+@pytest.mark.parametrize(
+    ("lines", "script"),
+    [
+        ((" NGPU=2 python a/run.py  --model $MODEL --b", "made up"), "a/run.py"),
+        (("$ torchrun --nproc_per_node 2 run.py 2>&1 | tee log", "`python run.py`"), "run.py"),
+        (("python run.py", "python other.py"), ""),
+        (("python -m made_up.run",), ""),
+        (("It runs python run.py",), ""),
+    ],
+)
+def test_the_only_file_that_the_commands_of_a_text_run(lines: tuple[str, ...], script: str) -> None:
+    assert started_in([*lines]).script == script
 
 
 def test_nothing_was_started() -> None:
