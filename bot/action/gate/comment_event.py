@@ -267,7 +267,8 @@ class Conversation:
         causes = rows(found, taken)
         self._tables.append(notes.candidates(causes) if found else "")
         if not taken:
-            raise Refusal(examined.refusal)
+            late = " The run has not ended yet." if any(run.status not in (None, "completed") for run in runs) else ""
+            raise Refusal(examined.refusal + late)
         first = self._request(command, name, checkout, whose, test=taken[0].first.test).model_copy(update={"causes": tuple(causes)})
         return of_groups(taken, [first.answer] * len(taken), first, self._settings)
 

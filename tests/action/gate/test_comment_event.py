@@ -247,6 +247,16 @@ def test_a_run_elsewhere_is_refused(address: str) -> None:
         assert outcome(asked(f"/minify {address}"), api).status == "refused"
 
 
+def test_of_a_run_that_goes_on_no_more_is_said_than_was_read() -> None:
+    api = Memory()
+    api.runs[20] = api.add_run(20, None).model_copy(update={"status": "in_progress", "conclusion": None})
+    for status, ended in (("in_progress", False), ("completed", True)):
+        api.runs[20] = api.runs[20].model_copy(update={"status": status})
+        api.written.clear()
+        outcome(asked(f"/minify https://github.com/{REPO}/actions/runs/20"), api)
+        assert ("has not ended yet" in said(api)) is not ended
+
+
 @pytest.mark.parametrize("address", ["https://github.com/octo/earlier", f"https://GitHub.com/{REPO.upper()}"])
 def test_a_run_is_known_by_an_earlier_name_of_the_repository(address: str) -> None:
     """GitHub leads on from the name that a repository had (documentation of renaming one)."""
