@@ -36,7 +36,7 @@ while :; do sleep 0.1; done
 def script(name: str, where: Path, user: int | None = None) -> subprocess.Popen[bytes]:
     """A step, as `shell: bash` runs it; by the account `user`, if it is another one."""
     (where / "step.sh").write_text(STEPS[name]["run"], encoding="utf-8")
-    environment = {"PATH": f"{where}/bin{os.pathsep}{os.environ['PATH']}", "PLACE": "place"}
+    environment = {"PATH": f"{where}/bin{os.pathsep}{os.environ['PATH']}", "PLACE": "place", "TMPDIR": str(where / "tmp")}
     return subprocess.Popen(
         ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "step.sh"], cwd=where, env=environment, start_new_session=True, user=user
     )
@@ -112,6 +112,21 @@ def test_nothing_is_left_of_directories_that_may_not_be_written() -> None:
     finally:
         subprocess.run(["chmod", "-R", "u+rwX", str(where)], check=False)
         shutil.rmtree(where)
+
+
+@pytest.mark.parametrize("pid", ["77\n", "", "..\n", "7*"])
+def test_nothing_is_left_of_what_was_killed(where: Path, pid: str) -> None:
+    """Its temporary directory, as where the runner's patience after a cancel ends before the program does; and none of another job's."""
+    (where / "place/pid").write_text(pid)
+    for number in (7, 77, 771):
+        (where / f"tmp/torch-minify-{number}-x/checkout").mkdir(parents=True)
+    assert script("Leave nothing behind", where).wait(30) == 0
+    assert {path.name for path in (where / "tmp").iterdir()} == {
+        "torch-minify-7-x",
+        "torch-minify-771-x",
+        *([] if pid == "77\n" else ["torch-minify-77-x"]),
+    }
+    assert not (where / "place").exists()
 
 
 # --- the last answer

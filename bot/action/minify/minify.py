@@ -152,7 +152,9 @@ def minify(
     children = Children(config.identities.setup, console, watched, stopped or threading.Event())
     others = leftovers.descendants()
     leftovers.adopt_orphans()
-    with Scratch(prefix="torch-minify-", ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
+    # by our number: where we are killed, the workflow's last step removes it
+    prefix = f"torch-minify-{os.getpid()}-"
+    with Scratch(prefix=prefix, ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
         directory = JobDirectory(Path(scratch).resolve(), request, config, out, children, heard)
         wrong = ""
         try:
