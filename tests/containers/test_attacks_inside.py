@@ -47,6 +47,7 @@ ON_HOSTED_RUNNERS = {
     "test_code_that_only_one_of_two_parsers_shows_is_not_taken",
     "test_code_that_a_page_shows_on_a_click_is_taken_and_said_to_be",
     "test_no_part_of_a_secret_is_shown_where_what_is_looked_at_ends",
+    "test_requests_say_what_ci_showed_without_its_secrets",
     "test_a_result_that_cannot_be_read_keeps_no_other_back",
     "test_a_member_beyond_all_files_is_unreadable_and_no_more",
     "test_one_artifact_does_not_take_all_the_time",
