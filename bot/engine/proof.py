@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.engine.evidence import verify
+from bot.engine.options import Ended
 from bot.engine.state import Proof, SearchResult
 from bot.engine.target import Launch
 from bot.machine import doctor
@@ -43,17 +44,24 @@ class Prover:
         """Whether so many fresh `runs` of the step fail in the same way and its eager control passes."""
         try:
             return self._verified(self.python, step.final(), step.rule, runs, self.cache).proven
-        except Interrupted:
+        except (Interrupted, verify.NotRun):
             return False
 
     def proof(self, result: SearchResult, runs: int) -> Proof:
-        """So many fresh `runs` of the result, and the eager control. Where only some fail: more runs, for the rate."""
+        """So many fresh `runs` of the result, and the eager control. Where only some fail: more runs, for the rate.
+
+        Raises:
+            Ended: one of them could not be made.
+        """
         text = result.final()
-        found = self._verified(self.python, text, result.rule, runs)
-        same, differences = found.same, found.differences
-        if 0 < same < runs < FLAKY_RUNS:
-            more = self._verified(self.python, text, result.rule, FLAKY_RUNS - runs)
-            runs, same, differences = FLAKY_RUNS, same + more.same, differences + more.differences
+        try:
+            found = self._verified(self.python, text, result.rule, runs)
+            same, differences = found.same, found.differences
+            if 0 < same < runs < FLAKY_RUNS:
+                more = self._verified(self.python, text, result.rule, FLAKY_RUNS - runs)
+                runs, same, differences = FLAKY_RUNS, same + more.same, differences + more.differences
+        except verify.NotRun as error:
+            raise Ended("error", "machine_fault", f"the repro could not be run: {error}", machine_fault=error.fault) from error
         facts = VerificationFacts(runs=runs, same=same, eager=found.eager, instead_of_float64=found.instead_of_float64, rule=result.rule)
         return Proof(text, facts, differences)
 
@@ -66,7 +74,10 @@ class Prover:
         versions = {name: str(facts[name]) for name in ("python", "torch", "triton", "cuda") if facts.get(name)}
         if "torch" not in versions:
             return Elsewhere(python=python, versions=versions, same=False, said=f"could not be run: {facts.get('error')}")
-        found = self._verified(python, text, rule, 1)
+        try:
+            found = self._verified(python, text, rule, 1)
+        except verify.NotRun as error:
+            return Elsewhere(python=python, versions=versions, same=False, said=f"could not be run: {error}")
         passes = found.signatures == (None,) and found.eager == "passes"
         said = "passes" if passes else "; ".join(found.differences) or None
         return Elsewhere(python=python, versions=versions, same=found.proven, said=said)

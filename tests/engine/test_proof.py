@@ -11,6 +11,7 @@ import pytest
 from bot.engine import proof
 from bot.engine.evidence import verify as fresh
 from bot.engine.evidence.verify import Verification
+from bot.engine.options import Ended
 from bot.engine.proof import Prover
 from bot.engine.state import SearchResult
 from bot.engine.target import Launch
@@ -62,6 +63,21 @@ def test_flaky_failures_are_run_more_often(prover: Callable[..., Prover], monkey
     assert asked == [3, proof.FLAKY_RUNS - 3]
     assert (found.text, found.facts.runs, found.facts.same, found.facts.eager) == ("pass", 10, 2, "passes")
     assert found.differences == ("of 3", "of 7")
+
+
+def test_a_proof_that_cannot_be_run_is_the_machine_s_fault(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not a failure that shows in two runs of three."""
+
+    def verify(*_: Any, **__: Any) -> Verification:
+        raise fresh.NotRun(Outcome(status="infra", text="cannot start python: no room"))
+
+    monkeypatch.setattr(fresh, "verify", verify)
+    with pytest.raises(Ended, match="could not be run: cannot start python: no room") as raised:
+        prover().proof(step(), 3)
+    assert (raised.value.status, raised.value.code) == ("error", "machine_fault")
+    assert not prover().confirms(step())
+    monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0"})
+    assert prover().elsewhere("pass", Rule(), "/other").said == "could not be run: cannot start python: no room"
 
 
 def test_the_latest_script_that_fails_alone(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from pydantic import Field
 
 from bot.engine.target import Launch
-from bot.failure.machine_faults import may_pass
+from bot.failure.machine_faults import fault_of, may_pass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import ended_behind, signature_of
 from bot.inside.protocol import ControlOption, command, read_reached
@@ -40,6 +40,14 @@ LEAST_ROOM = 2 << 30
 MOST_CANDIDATES = 6
 # How many times its limit a run may take that did not end within it, where the failure is no hang.
 _LONGER = 3.0
+
+
+class NotRun(Exception):
+    """A fresh process could not be started, or the sandbox ended it, as its `outcome` says: nothing is known of the script."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.text.strip())
+        self.fault = fault_of(outcome) or "a process that cannot be run"
 
 
 class Verification(Model):
@@ -111,7 +119,7 @@ def run_fresh(
 def run_control_fresh(
     launch: Launch, script: Path | str, *, timeout: float, option: ControlOption | None = None, budget: Budget | None = None
 ) -> Outcome:
-    """Run `script` as `run_fresh` does, but with the compiler taken out, see `inside/compiler_out.py`.
+    """Run `script` as `run_fresh` does, but with the compiler taken out, see `bot/inside/eager/compiler_out.py`.
 
     `script` may be `-m`: then the module is run that the first argument of `launch` names.
     `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With the `option` `--fp64`
@@ -152,6 +160,7 @@ def verify(
 
     Raises:
         Interrupted: `budget` was cancelled, or over before the runs were.
+        NotRun: one of the processes could not be run.
     """
     python = os.path.abspath(launch.python) if os.path.dirname(launch.python) else launch.python
     launch = replace(launch, python=python, env=without_settings(launch.env))
@@ -224,9 +233,12 @@ def _unbroken(run: Callable[[float], Outcome], limit: float, expected: Expected)
 
     Raises:
         Interrupted: the run was cut off, so that it says nothing.
+        NotRun: it could not be made, the second time either.
     """
     outcome = run(limit)
     outcome = run(limit) if may_pass(outcome) else outcome
+    if outcome.status == "infra":
+        raise NotRun(outcome)
     if outcome.status == "timeout" and not (outcome.cut or expected.hangs):
         outcome = run(_LONGER * limit)
     if outcome.cut:

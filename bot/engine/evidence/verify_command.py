@@ -23,7 +23,7 @@ LIMIT = 300.0
 def main(repro: Path, result: Path, python: str, runs: int) -> int:
     """Run the script `repro` so many times (`runs`) with the interpreter `python`, and compare with the file `result`.
 
-    Exit status: 0 the same failure every time, 4 it does not reproduce, 5 sometimes, 2 unusable files.
+    Exit status: 0 the same failure every time, 4 it does not reproduce, 5 sometimes, 2 unusable files, 1 it cannot be run here.
     """
     try:
         recorded = Result.model_validate_json(result.read_text(encoding="utf-8"))
@@ -49,7 +49,11 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
         if why is not None:
             sys.stderr.write(f"torch-minify: the repro was only compiled, and here that cannot be done: {why}\n")
             return 1
-        proof = verify.verify(Launch(python, script.parent, os.environ, box=box), script, expected, runs)
+        try:
+            proof = verify.verify(Launch(python, script.parent, os.environ, box=box), script, expected, runs)
+        except verify.NotRun as error:
+            sys.stderr.write(harmless(f"torch-minify: the repro could not be run: {error}\n"))
+            return 1
     rows = [
         f"sandbox: {', '.join(layers) or 'none'}",
         f"expected: {recorded.signature.line()}",

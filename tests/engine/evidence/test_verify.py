@@ -14,14 +14,14 @@ from typing import Any, Literal
 import pytest
 
 from bot.engine.evidence import verify as fresh
-from bot.engine.evidence.verify import Expected, Verification, difference, run_control_fresh, run_fresh, verify
+from bot.engine.evidence.verify import Expected, NotRun, Verification, difference, run_control_fresh, run_fresh, verify
 from bot.engine.target import Launch
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.machine import capacity
 from bot.models.failure import Kind, Phase, Signature
 from bot.models.result import Rule
-from bot.workers.process import KEEP, Interrupted
+from bot.workers.process import KEEP, LIMITS, Interrupted
 
 OURS = Path(__file__).parents[3]
 ENV = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
@@ -404,6 +404,34 @@ raise ValueError("no 7")
     )
     assert prove(script, reference).same == 1
     assert runs.read_text() == "xx"
+
+
+@pytest.mark.parametrize(
+    ("control", "said", "fault"),
+    [
+        (False, "cannot start python: no room", "a process that cannot be run"),
+        (False, LIMITS["processes"], "the program started too many processes"),
+        (True, "cannot start python: no room", "a process that cannot be run"),
+    ],
+)
+def test_a_run_that_cannot_be_made_is_no_run_that_passed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, control: bool, said: str, fault: str
+) -> None:
+    script = tmp_path / "repro.py"
+    script.write_text("pass")
+    failed = Outcome(status="raised", text="Traceback (most recent call last):\nKeyError: 7\n")
+    passed = Outcome(status="ok", text="[compiler-out] reached: 1 raised: 0 asked: 0 unmade: 0")
+    broken = Outcome(status="infra", text=said)
+
+    def run(words: Sequence[str], *_: object, **__: object) -> Outcome:
+        return broken if ("control" in words) is control else failed if control else passed
+
+    monkeypatch.setattr(fresh, "run_process", run)
+    reference = signature_of(failed)
+    assert reference is not None
+    with pytest.raises(NotRun, match=said) as raised:
+        verify(launch(script), script, Expected(reference, Rule(), 10.0), 2)
+    assert raised.value.fault == fault
 
 
 @pytest.mark.parametrize(("kind", "limits"), [(Kind.EXCEPTION, [10.0, 30.0]), (Kind.HANG, [])])

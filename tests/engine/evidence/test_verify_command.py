@@ -56,6 +56,13 @@ def test_words_of_others_are_no_commands(files: tuple[Path, Path], monkeypatch: 
     assert not any(line.startswith("::") for line in shown.splitlines())
 
 
+def test_what_cannot_be_run_is_not_said_to_pass(files: tuple[Path, Path], capsys: Any) -> None:
+    assert verify_command.main(*files, str(files[0].parent / "none"), 1) == 1
+    said = capsys.readouterr()
+    assert "could not be run: cannot start" in said.err
+    assert not said.out
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
