@@ -6,6 +6,7 @@ import gzip
 import json
 import shlex
 import sys
+import zlib
 from pathlib import Path
 from typing import TextIO
 
@@ -55,7 +56,7 @@ def read(path: Path) -> str:
     """The end of the log in the file at `path`, `MAX_LOG` bytes of it; unpacked where it is gzipped.
 
     Raises:
-        OSError: it cannot be read.
+        OSError, EOFError, zlib.error: it cannot be read, or not be unpacked.
     """
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
@@ -78,7 +79,7 @@ def main(path: Path, checkout: Path, out: TextIO | None = None, err: TextIO | No
     out, err = out or sys.stdout, err or sys.stderr
     try:
         log = read(path)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         err.write(f"torch-minify: cannot read {path}: {error}\n")
         return 2
     for row in rows(log, in_directory(checkout)):

@@ -38,8 +38,11 @@ def test_the_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert json.loads(capsys.readouterr().out)["verdict"] == "suggested"
     assert cli.main(["candidates", "--log", str(tmp_path / "none.txt")]) == 2
     assert "cannot read" in capsys.readouterr().err
-    packed.write_bytes(packed.read_bytes()[:40])
-    assert cli.main(["candidates", "--log", str(packed)]) == 2
+    whole = packed.read_bytes()
+    for spoiled in (whole[:40], whole[:10] + b"\xff" * 40, whole[:-8] + bytes(8)):
+        packed.write_bytes(spoiled)
+        assert cli.main(["candidates", "--log", str(packed)]) == 2
+        assert "cannot read" in capsys.readouterr().err
 
 
 def test_the_end_of_a_large_log_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
