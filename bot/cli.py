@@ -34,20 +34,21 @@ def parser() -> argparse.ArgumentParser:
     minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)
     minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
     minify.add_argument("--index", type=int, required=True, metavar="N", help="which request of it, from 0")
-    minify.add_argument("--out", type=Path, required=True, help="the result directory")
+    minify.add_argument("--out", type=Path, required=True, metavar="DIR", help="the result directory")
 
     verify = commands.add_parser("verify", help="run a repro alone and compare it with a result", allow_abbrev=False)
-    verify.add_argument("repro", type=Path)
-    verify.add_argument("--result", type=Path, required=True, help="the result.json that came with it")
-    verify.add_argument("--python", default=sys.executable)
-    verify.add_argument("--runs", type=positive, default=3, metavar="N")
+    verify.add_argument("repro", type=Path, help="the repro, as it came")
+    verify.add_argument("--result", type=Path, required=True, metavar="FILE", help="the result.json that came with it")
+    verify.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter with your torch (default: this one)")
+    verify.add_argument("--runs", type=positive, default=3, metavar="N", help="fresh processes in which it is run (default 3)")
+    verify.add_argument("--network", choices=["off", "on"], default="off", help="whether the repro may use the network (default off)")
 
     for name, what in (("gate", "turn an event of GitHub into requests"), ("stop", "cancel what a /minify stop is about")):
         flow = commands.add_parser(name, help=what, allow_abbrev=False)
-        flow.add_argument("--event", type=Path, required=True, help="the event's payload, as GITHUB_EVENT_PATH names it")
-        flow.add_argument("--event-name", required=True, help="issue_comment or workflow_run")
+        flow.add_argument("--event", type=Path, required=True, metavar="FILE", help="the event's payload, as GITHUB_EVENT_PATH names it")
+        flow.add_argument("--event-name", required=True, metavar="NAME", help="issue_comment or workflow_run")
         if name == "gate":
-            flow.add_argument("--out", type=Path, required=True, help="where the requests are written: a JSON list")
+            flow.add_argument("--out", type=Path, required=True, metavar="FILE", help="where the requests are written, as a JSON list")
 
     report = commands.add_parser("report", help="post what came back for the requests that gate wrote", allow_abbrev=False)
     report.add_argument(
@@ -61,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("snippet", help="print save_repro.py, which saves a failing graph from inside a program", allow_abbrev=False)
 
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
-    doctor.add_argument("--python", default=sys.executable)
+    doctor.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter with your torch (default: this one)")
     doctor.add_argument(
         "--github", action="store_true", help="look at the set-up of a repository instead, from inside a run of its workflow"
     )
@@ -89,8 +90,8 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--accuracy", choices=["off", "auto", "on", "strict"], default="auto", help="whether to look for wrong numbers (default auto)"
     )
     run.add_argument("--device", choices=["cpu", "cuda"], default=None, help="refuse to run without this device")
-    run.add_argument("--python", default=sys.executable, help="the interpreter with your torch (default: this one)")
-    run.add_argument("--out", type=Path, default=Path("minified"), help="the result directory (default ./minified)")
+    run.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter with your torch (default: this one)")
+    run.add_argument("--out", type=Path, default=Path("minified"), metavar="DIR", help="the result directory (default ./minified)")
     run.add_argument("--budget", type=duration, default=1800.0, metavar="TIME", help="time for everything (default 30m)")
     run.add_argument(
         "--hang-after", type=duration_or_auto, default=None, metavar="TIME",
@@ -156,7 +157,8 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
     if arguments.command_name == "verify":
         from bot.engine.evidence import verify_command
 
-        return verify_command.main(arguments.repro, arguments.result, arguments.python, arguments.runs)
+        network = arguments.network == "on"
+        return verify_command.main(arguments.repro, arguments.result, arguments.python, arguments.runs, network=network)
     if arguments.command_name == "candidates":
         from bot.action.ci import candidates
 

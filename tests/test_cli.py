@@ -258,9 +258,11 @@ def test_version(capsys: Any) -> None:
 def test_verify_and_doctor_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     from bot.engine.evidence import verify_command
 
-    monkeypatch.setattr(verify_command, "main", lambda *given: given)
+    monkeypatch.setattr(verify_command, "main", lambda *given, network: (*given, network))
     monkeypatch.setattr(doctor_command, "main", lambda *given: given)
-    assert main(["verify", "repro.py", "--result", "r.json", "--python", "p", "--runs", "2"]) == (Path("repro.py"), Path("r.json"), "p", 2)
+    words = ["verify", "repro.py", "--result", "r.json", "--python", "p", "--runs", "2"]
+    assert main(words) == (Path("repro.py"), Path("r.json"), "p", 2, False)
+    assert main([*words, "--network", "on"]) == (Path("repro.py"), Path("r.json"), "p", 2, True)
     assert main(["doctor", "--python", "p"]) == ("p",)
 
 

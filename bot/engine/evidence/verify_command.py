@@ -12,6 +12,7 @@ from bot.engine.evidence import verify
 from bot.engine.target import Launch
 from bot.models.result import Result
 from bot.sandbox.files import Scratch
+from bot.sandbox.order import NO_NETWORK
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers.absent_gpu import put_up
 from bot.workflow_commands import harmless
@@ -20,8 +21,9 @@ from bot.workflow_commands import harmless
 LIMIT = 300.0
 
 
-def main(repro: Path, result: Path, python: str, runs: int) -> int:
-    """Run the script `repro` so many times (`runs`) with the interpreter `python`, and compare with the file `result`.
+def main(repro: Path, result: Path, python: str, runs: int, *, network: bool = False) -> int:
+    """Run the script `repro` so many times (`runs`) with the interpreter `python`, and compare with the file `result`. `network`: it may
+    use the network.
 
     Exit status: 0 the same failure every time, 4 it does not reproduce, 5 sometimes, 2 unusable files, 1 it cannot be run here.
     """
@@ -39,7 +41,7 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
     script = repro.resolve()
     expected = verify.Expected(recorded.signature, recorded.verification.rule, LIMIT)
     with Scratch(prefix="torch-minify-verify-") as scratch:
-        box = Sandbox(Path(scratch), python, (script, script.parent))
+        box = Sandbox(Path(scratch), python, (script, script.parent), network)
         try:
             layers = box.layers
             why = put_up(box, python, int(recorded.versions["cuda_arch"])) if recorded.compile_only else None
@@ -60,6 +62,9 @@ def main(repro: Path, result: Path, python: str, runs: int) -> int:
         f"same failure in {proof.same} of {proof.runs} fresh processes; eager control: {proof.eager}",
         *proof.differences,
     ]
+    sandbox = recorded.sandbox
+    if not proof.proven and NO_NETWORK in layers and sandbox and NO_NETWORK not in sandbox:
+        rows.append("it was proven with the network: --network on lets it have that")
     sys.stdout.write(harmless("".join(f"{row}\n" for row in rows)))
     if proof.proven:
         return 0

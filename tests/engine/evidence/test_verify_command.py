@@ -12,6 +12,7 @@ from bot.engine.evidence import verify_command
 from bot.engine.target import Launch
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Result, Rule, VerificationFacts
+from bot.sandbox.sandbox import Sandbox
 
 SIGNATURE = Signature(kind=Kind.EXCEPTION, phase=Phase.INDUCTOR_LOWERING, exception=("InductorError", "KeyError"), message="7")
 RULE = Rule(hang_after=20.0)  # as the search found that it has to be
@@ -54,6 +55,28 @@ def test_words_of_others_are_no_commands(files: tuple[Path, Path], monkeypatch: 
     shown = capsys.readouterr().out
     assert all(character == "\n" or character.isprintable() for character in shown)
     assert not any(line.startswith("::") for line in shown.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "network", "told"),
+    [(("rlimits",), False, True), (("rlimits",), True, False), (("rlimits", "no-network"), False, False), ((), False, False)],
+)
+def test_a_repro_that_was_proven_with_the_network(
+    files: tuple[Path, Path], monkeypatch: Any, capsys: Any, sandbox: tuple[str, ...], network: bool, told: bool
+) -> None:
+    given = []
+
+    def verify(launch: Launch, *_: object) -> fresh.Verification:
+        assert launch.box is not None
+        given.append(launch.box.network)
+        return fresh.Verification(runs=1, same=0, eager="passes", differences=("run 1: URLError",))
+
+    monkeypatch.setattr(fresh, "verify", verify)
+    monkeypatch.setattr(Sandbox, "layers", ("rlimits",) if network else ("rlimits", "no-network"))
+    files[1].write_text(Result(status="minimized", signature=SIGNATURE, sandbox=sandbox).to_json())
+    assert verify_command.main(*files, "python", 1, network=network) == 4
+    assert given == [network]
+    assert ("--network on" in capsys.readouterr().out) is told
 
 
 def test_what_cannot_be_run_is_not_said_to_pass(files: tuple[Path, Path], capsys: Any) -> None:
