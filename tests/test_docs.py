@@ -1,9 +1,11 @@
-"""The docs name no file, module, function or heading that does not exist."""
+"""The docs name no file, module, function or heading that does not exist; comments and docstrings no module or page of ours."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
@@ -133,6 +135,24 @@ def test_what_a_page_names_exists(page: Path) -> None:
     assert wrong_modules(text) == []
     assert wrong_names(prose) == []
     assert wrong_links(page, prose) == []
+
+
+def wrong_in_comments(text: str) -> list[str]:
+    """Paths of modules and pages of ours. Others are of other projects: examples, files of PyTorch's."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    said = "\n".join(token.string for token in tokens if token.type == tokenize.COMMENT or token.string.startswith('"""'))
+    packages = {path.name for path in (ROOT / "bot").iterdir() if path.is_dir()}
+    return [path for path in wrong_paths(said) if path.startswith(("bot/", "docs/")) or path.partition("/")[0] in packages]
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_comment_names_exists(path: Path) -> None:
+    assert wrong_in_comments(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_wrong_path_in_a_comment_is_seen() -> None:
+    text = '"""See `inside/server.py` and `test/run_test.py`."""\nx = "bot/gone.py"  # docs/gone.md, docs/gpu.md, `bot/inside/server.py`\n'
+    assert wrong_in_comments(text) == ["docs/gone.md", "inside/server.py"]
 
 
 @pytest.mark.parametrize(
