@@ -213,6 +213,12 @@ def test_an_old_result_is_never_reported_for_a_new_one() -> None:
     assert job["steps"][-1]["run"] == 'rm -rf -- "$PLACE" torch-minify-unposted'
 
 
+def test_the_gate_leaves_no_requests_on_a_machine_that_is_kept() -> None:
+    job = workflow("minify.yml")["jobs"]["gate"]
+    (written,) = (step["with"]["request-file"] for step in job["steps"] if step.get("uses") == "$/.github/actions/light")
+    assert (job["steps"][-1]["if"], job["steps"][-1]["run"]) == ("always()", f"rm -f -- {written}")
+
+
 def test_an_old_result_is_never_taken_for_a_new_one() -> None:
     """All that the job writes is in a directory of this job alone, and that is removed at its end, whatever happened."""
     job = workflow("minify.yml")["jobs"]["minify"]
