@@ -25,6 +25,7 @@ BESIDE_BUDGET = 10.0
 MOST_RUNS = 12
 # Labels of GitHub's own machines.
 _HOSTED = re.compile(r"(?:ubuntu|windows|macos)-[\w.-]+")
+_SYSTEM = re.compile(r"(windows|macos)(?:-(?:latest|\d)[\w.-]*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def wrong_system(settings: Settings) -> str:
 
     The names are those of GitHub's machines, and the labels that every runner has by itself.
     """
-    systems = {label.lower().partition("-")[0] for label in labels_of(settings.runner_label)}
+    systems = {found[1].lower() for label in labels_of(settings.runner_label) if (found := _SYSTEM.fullmatch(label))}
     if "windows" in systems:
         return "torch-minify does not run on Windows: name a runner with Linux"
     if "macos" in systems and settings.image != "none":

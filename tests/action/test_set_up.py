@@ -210,7 +210,9 @@ def test_a_stranger_s_doctor_is_refused(tmp_path: Path) -> None:
         ("macos-15", "", False),
         ("macos-15", "none", True),
         ("ubuntu-latest", "", True),
+        ("windows-11-arm", "none", False),
         ("gpu-windows", "", True),
+        ("macos-is-built-here", "", True),  # a name of somebody's own says nothing
     ],
 )
 def test_a_system_on_which_the_job_cannot_run(runner: str, image: str, fits: bool) -> None:
