@@ -34,7 +34,7 @@ from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request
 
 WRITERS = ("admin", "write")
-_LOCKED = "the conversation is locked, and this token may not comment there"
+_CLOSED = "the conversation is locked or gone, and no comment can be written there"
 
 
 class Conversation:
@@ -106,7 +106,13 @@ class Conversation:
 
     def _is_closed_to_us(self, comment: int | None) -> bool:
         """Whether the result could not be posted either, where our first `comment` could not: no machine is kept busy for it."""
-        return comment is None and self._event.issue.locked
+        if comment is not None or self._event.issue.locked:
+            return comment is None
+        try:
+            self._api.comments(self._repository, self._issue)
+        except GitHubError as error:
+            return error.status in (404, 410)
+        return False
 
     def _doctor(self) -> Decision:
         """What can be seen of the set-up from here, and a request that looks at the machine; without an image there can be none."""
@@ -128,7 +134,7 @@ class Conversation:
         waiting = f"The machine is looked at now, as soon as a runner {self._settings.runner_label} takes the job."
         comment = self._say(notes.doctor(lines, None, waiting, self._settings.run_url, so_far=True))
         if self._is_closed_to_us(comment):
-            return Decision("refused", note=_LOCKED)
+            return Decision("refused", note=_CLOSED)
         return Decision("requests", (request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}),))
 
     # requests
@@ -146,7 +152,7 @@ class Conversation:
         said = "\n\n".join([notes.queued(made, self._settings.runner_label, self._settings.run_url), *self._tables])
         comment = self._say(said)
         if self._is_closed_to_us(comment):
-            return Decision("refused", note=_LOCKED)
+            return Decision("refused", note=_CLOSED)
         answered = tuple(request.model_copy(update={"answer": request.answer.model_copy(update={"comment": comment})}) for request in made)
         return Decision("requests", answered)
 

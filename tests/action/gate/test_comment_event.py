@@ -10,7 +10,8 @@ import pytest
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.requests import Decision
-from bot.action.github.resources import IssueComment, WorkflowJob
+from bot.action.github.resources import Comment, IssueComment, WorkflowJob
+from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings
 from bot.models.failure import Stage
 from bot.models.request import Request
@@ -316,6 +317,20 @@ def test_a_locked_conversation_costs_no_machine_where_nothing_can_be_posted(writ
     event = asked(asked_for)
     locked = event.model_copy(update={"issue": event.issue.model_copy(update={"locked": True})})
     assert outcome(locked, api).status == ("requests" if writable else "refused")
+
+
+@pytest.mark.parametrize(("status", "begun"), [(410, False), (404, False), (502, True)])
+@pytest.mark.parametrize("asked_for", ["/minify", "/minify doctor"])
+def test_an_issue_that_is_gone_costs_no_machine(status: int, begun: bool, asked_for: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was deleted, or handed over to another repository. Where GitHub does not answer, it may when there is a result."""
+    api = Memory(silent=True)
+
+    def comments(repository: str, issue: int) -> list[Comment]:
+        raise GitHubError(f"GET: {status}", status)
+
+    monkeypatch.setattr(api, "comments", comments)
+    made = outcome(asked(f"{asked_for}\n\n{BLOCK}"), api, settings(image="none"))
+    assert made.status == ("requests" if begun else "refused")
 
 
 def test_an_issue_that_switches_a_test_off_is_enough() -> None:
