@@ -35,9 +35,7 @@ FAILED = ("failure", "timed_out")
 
 # A log may be gone, and reports are kept for a while only.
 NOTHING_NAMED = "No failing test is named in what can still be read of the run."
-NOT_ALL = (
-    "Not all of it was read: there is too much, or GitHub does not hand it out. The address of a job in place of all others is read first."
-)
+NOT_ALL = "Not all of it was read: there is too much, or GitHub does not hand it out. With the address of a job that one alone is read."
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,8 @@ class Reader:
                 except GitHubError as error:
                     unread.append(_unread(error, artifact.name))
                     continue
-                self.partly |= archive is None
+                # among all that there is, what is so large is hardly a report
+                self.partly |= archive is None and self._junit_artifacts != "*"
                 for failure in self._in_archive(archive, artifact.name) if archive is not None else ():
                     found.setdefault(failure.test or failure.name, failure)
         failed = [each for each in jobs if each.conclusion in FAILED and job in (None, each.id)]
