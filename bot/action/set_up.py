@@ -54,7 +54,8 @@ def labels_of(given: str) -> tuple[str, ...]:
 
 
 def wrong_system(settings: Settings) -> str:
-    """Why the job that minifies cannot run on the system that the labels of its runner name, and what to change; empty where it can.
+    """Why the job that minifies cannot run on the system that the labels of its runner in `settings` name, and what to change; empty where
+    it can.
 
     The names are those of GitHub's machines, and the labels that every runner has by itself.
     """
