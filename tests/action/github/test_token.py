@@ -35,7 +35,7 @@ NEEDS: tuple[tuple[str, str, tuple[str, str] | None], ...] = (
     ("GET", r"/actions/.+", ("actions", "read")),
     ("POST", r"/actions/runs/\d+/cancel", ("actions", "write")),
     ("GET", r"/issues(?:/.+)?", ("issues", "read")),
-    ("POST|PATCH", r"/issues(?:/.+)?", ("issues", "write")),
+    ("POST|PATCH|DELETE", r"/issues(?:/.+)?", ("issues", "write")),
 )
 LEVELS = ("none", "read", "write")
 
