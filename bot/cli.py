@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     verify.add_argument("--runs", type=positive, default=3, metavar="N", help="fresh processes in which it is run (default 3)")
     verify.add_argument("--network", choices=["off", "on"], default="off", help="whether the repro may use the network (default off)")
 
-    for name, what in (("gate", "turn an event of GitHub into requests"), ("stop", "cancel what a /minify stop is about")):
+    for name, what in (("gate", "turn a GitHub event into requests"), ("stop", "cancel the runs that a /minify stop is about")):
         flow = commands.add_parser(name, help=what, allow_abbrev=False)
         flow.add_argument("--event", type=Path, required=True, metavar="FILE", help="the event's payload, as GITHUB_EVENT_PATH names it")
         flow.add_argument("--event-name", required=True, metavar="NAME", help="issue_comment or workflow_run")
@@ -52,13 +52,13 @@ def parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser("report", help="post what came back for the requests that gate wrote", allow_abbrev=False)
     report.add_argument(
-        "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or one that holds them"
+        "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or a directory of result directories"
     )
     report.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
     report.add_argument("--dry-run", action="store_true", help="print the comments instead of posting them")
 
-    candidates = commands.add_parser("candidates", help="say what failed in a log of CI, as lines of JSON", allow_abbrev=False)
-    candidates.add_argument("--log", type=Path, required=True, metavar="FILE", help="the log of a job, of whatever CI; may be gzipped")
+    candidates = commands.add_parser("candidates", help="list the failures in a CI log, one JSON line each", allow_abbrev=False)
+    candidates.add_argument("--log", type=Path, required=True, metavar="FILE", help="the log of a job, from any CI; may be gzipped")
     commands.add_parser("snippet", help="print save_repro.py, which saves a failing graph from inside a program", allow_abbrev=False)
 
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
@@ -72,14 +72,14 @@ def parser() -> argparse.ArgumentParser:
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = commands.add_parser(
         "run",
-        help="minimize a failing script, test, or what PyTorch wrote down of one",
+        help="minimize a failing script or test, or what PyTorch dumped of one",
         allow_abbrev=False,
         epilog=ACCEPTED,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run.add_argument("script", nargs="?", type=Path, metavar="X", help="what fails: see below; arguments for a script after --")
-    run.add_argument("--graph", default=None, metavar="ID", help="the compile id of the graph that is meant, where X holds several")
-    run.add_argument("--inputs", type=Path, default=None, metavar="FILE", help="inputs for an exported program, of torch.save")
+    run.add_argument("--graph", default=None, metavar="ID", help="compile id of the graph to take, where X holds several")
+    run.add_argument("--inputs", type=Path, default=None, metavar="FILE", help="inputs for an exported program, saved by torch.save")
     run.add_argument(
         "--command",
         help="instead of X: '[NAME=value] pytest FILE::TEST', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or"
@@ -122,7 +122,7 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--cuda-arch",
         type=cuda_arch,
         metavar="N",
-        help="compile for a GPU of this compute capability (90 for 9.0) that isn't there; nothing runs: only errors of compiling show",
+        help="compile for a GPU of this compute capability (90 for 9.0) that is not there; nothing is run, so only compile errors show",
     )
 
 

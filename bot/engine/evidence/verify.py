@@ -199,7 +199,7 @@ def verify(
                 shutil.rmtree(own, ignore_errors=True)
 
         control = executor.submit(_eager, launch, script, expected, budget)
-        # Where there is not room for all, the first run starts cold (but for the probes of vector instructions) and fills its compile
+        # Where there is not room for all, the first run starts cold (but for what `toolchain` keeps) and fills its compile
         # directory for the rest, who get copies. The caches of graphs are empty in each, so no run sees another's result.
         first = executor.submit(once, 0)
         if not together:
