@@ -52,7 +52,7 @@ def parser() -> argparse.ArgumentParser:
 
     report = commands.add_parser("report", help="post what came back for the requests that gate wrote", allow_abbrev=False)
     report.add_argument(
-        "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or a directory of result directories"
+        "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or a directory of them"
     )
     report.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
     report.add_argument("--dry-run", action="store_true", help="print the comments instead of posting them")
