@@ -58,9 +58,9 @@ class Trail:
             self._confirmed_at = max(self._confirmed_at, position)
 
     def slips_of(self, rate: float) -> list[SearchResult]:
-        """The steps among which one slipped, where the last one fails alone in this part of its runs: those since the confirmed one. All of
+        """The steps among which one slipped, by the `rate` (0 to 1) at which the last one fails alone: those since the confirmed one. All of
         them where it fails only now and then, and the original always: a single run that confirmed one says little. None where
-        nothing did, or where there is only one.
+        nothing slipped, or where there is only one.
         """
         with self._lock:
             now_and_then = 0.0 < rate < 1.0 and self._steady
