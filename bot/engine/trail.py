@@ -58,8 +58,8 @@ class Trail:
             self._confirmed_at = max(self._confirmed_at, position)
 
     def slips_of(self, rate: float) -> list[SearchResult]:
-        """The steps among which one slipped, by the `rate` (0 to 1) at which the last one fails alone: those since the confirmed one. All of
-        them where it fails only now and then, and the original always: a single run that confirmed one says little. None where
+        """The steps among which one slipped, by the `rate` (0 to 1) at which the last one fails alone: those since the confirmed one. All
+        of them where it fails only now and then, and the original always: a single run that confirmed one says little. None where
         nothing slipped, or where there is only one.
         """
         with self._lock:
