@@ -15,7 +15,7 @@ from bot.engine.capture.region import Capture
 from bot.engine.evidence import verify
 from bot.engine.options import Ended
 from bot.engine.target import Launch
-from bot.failure.machine_faults import Need, last_line, missing
+from bot.failure.machine_faults import Need, fault_of, last_line, missing
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.failure.traceback import exceptions, plain
@@ -130,6 +130,9 @@ class TwoRuns:
 
     def _of_eager(self, lookups: Lookups) -> Ended:
         eager, last = self.eager, last_line(self.eager) or "nothing was printed"
+        if fault := self._broken():
+            said = f"without the compiler the program was not run to its end, by a fault of the machine{self._ended()}: {last}"
+            return Ended("error", "machine_fault", said, machine_fault=fault)
         if eager.status in ("signal", "timeout") and eager.unmade:
             return self._only_made(last)
         if eager.status == "timeout":
@@ -154,6 +157,16 @@ class TwoRuns:
         if self._asks_for_what_is_made():
             return self._only_made(last)
         return Ended("not_reproduced", "fails_in_eager", f"the program fails in eager as well{ended}: {last}")
+
+    def _broken(self) -> str | None:
+        """What the machine did to the eager run, so that it says nothing of the program; None where it did nothing."""
+        if fault := fault_of(self.eager):
+            return fault
+        if self.eager.status == "infra":
+            return "the program could not be run"
+        # a program that does this to itself does it with the compiler as well
+        killed = self.eager.signal == "SIGKILL" and self.compiled.outcome.signal != "SIGKILL"
+        return "the program was killed, as for its memory" if killed else None
 
     def _compiled_in_eager(self) -> bool:
         """Whether eager failed inside the compiler: an operation that compiles itself has no eager form to compare with."""

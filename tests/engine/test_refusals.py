@@ -119,6 +119,29 @@ def test_a_gpu_that_the_sandbox_keeps_from_the_program_is_the_machine_s_fault() 
 
 
 @pytest.mark.parametrize(
+    ("eager", "fault"),
+    [
+        ({"status": "infra", "text": "cannot start python: no room"}, "the program could not be run"),
+        ({"status": "infra", "text": "the sandbox ended the program: no space left on the disk"}, "the disk is full"),
+        ({"text": HEAD + "OSError: [Errno 28] No space left on device\n"}, "the disk is full"),
+        ({"status": "signal", "signal": "SIGKILL", "text": ""}, "the program was killed, as for its memory"),
+    ],
+)
+def test_an_eager_run_that_the_machine_broke_says_nothing_of_the_program(eager: dict[str, Any], fault: str) -> None:
+    ended = runs(eager, regions=(REACHED,), calls=1).refusal(Told())
+    assert ended is not None
+    assert (ended.status, ended.code, ended.machine_fault) == ("error", "machine_fault", fault)
+    assert "fails in eager" not in ended.reason
+
+
+def test_a_program_that_kills_itself_fails_in_eager_as_well() -> None:
+    killed = {"status": "signal", "signal": "SIGKILL", "text": ""}
+    found = refusal(runs({**killed, "calls": 1}, regions=(REACHED,), **killed), Told())
+    assert found is not None
+    assert found[1] == "fails_in_eager"
+
+
+@pytest.mark.parametrize(
     ("regions", "compiled", "code"),
     [
         ((), {"text": FAILED}, "fails_before_compile"),
