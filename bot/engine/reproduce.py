@@ -196,8 +196,8 @@ class Intake:
                 break
             self.progress.step(f"it passed: once more, run {runs} of {MOST_RUNS}")
             again = self._alone(found, own) if runs == 2 else self._capture("again", own)
-            if again.outcome.cut:
-                break  # it did not have its time
+            if again.outcome.cut or again.outcome.status == "infra":
+                break  # it did not have its time, or was not made at all
             if again.signature is not None:
                 self._keep(again)
                 return again.model_copy(update={"runs": runs})

@@ -605,6 +605,12 @@ def test_a_program_that_passed_and_was_then_cut_off_does_not_hang(intake: Callab
         intake([PASSED, cut], [PASSED], accuracy="off").run()
 
 
+def test_a_run_that_was_not_made_is_none_in_which_the_program_passed(intake: Callable[..., Intake]) -> None:
+    not_made = Outcome(status="infra", text="cannot start python: no room")
+    with pytest.raises(Ended, match=r"the program passes here$"):
+        intake([PASSED], [PASSED], alone=not_made, accuracy="off").run()
+
+
 def test_a_program_that_passes_with_the_hooks_alone_fails(intake: Callable[..., Intake]) -> None:
     """They import the compiler before it begins: what it changes of that does not count any more."""
     found = intake([PASSED], [PASSED], alone=RAISED, accuracy="off").run()
