@@ -45,7 +45,7 @@ def break_post_grad(module):
     @functools.wraps(real)
     def post_grad_passes(gm, *args, **kwargs):
         if WANTED <= {str(node.target) for node in gm.graph.nodes}:
-            raise RuntimeError("planted: this graph cannot be optimised")
+            raise RuntimeError("planted: this graph cannot be optimized")
         return real(gm, *args, **kwargs)
 
     module.post_grad_passes = post_grad_passes
@@ -89,7 +89,7 @@ after["torch._inductor.lowering"] = break_lowering
 _BODIES = {"post_grad": _POST_GRAD, "cpp": _CPP, "lowering": _LOWERING}
 # What the failing output says.
 MESSAGES = {
-    "post_grad": "planted: this graph cannot be optimised",
+    "post_grad": "planted: this graph cannot be optimized",
     "cpp": "planted_no_type",
     "lowering": "planted: no lowering for this",
 }

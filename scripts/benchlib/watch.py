@@ -26,7 +26,7 @@ class Run:
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """This process's environment without what could colour a run, and `extra`."""
+    """This process's environment without what could color a run, and `extra`."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "PYTHON", "DUMP_AOTI", "AOTINDUCTOR", "TRITON"))}
     return {**kept, **extra}
 

@@ -143,7 +143,7 @@ def mount(path: Path) -> None:
 
 
 def environment(setting: Setting, place: Path, program: Program, *, clock: bool) -> dict[str, str]:
-    """What the command line is run with: this process's variables without what could colour a run, files in `place`, and those of the
+    """What the command line is run with: this process's variables without what could color a run, files in `place`, and those of the
     `program`; `clock`: with the library that sets it."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "PYTHON", "DUMP_AOTI", "AOTINDUCTOR", "TRITON", "FAULT_"))}
     # our dependencies may be in a directory of their own, as on a machine whose torch is not in an environment

@@ -28,7 +28,7 @@ REPRO_LIMIT = 240.0
 
 
 def environment(extra: Mapping[str, str] | None = None, *, ours: bool) -> dict[str, str]:
-    """This process's environment with what could colour a run taken out; with `ours` the package is on the path."""
+    """This process's environment with what could color a run taken out; with `ours` the package is on the path."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("TORCH", "PYTHON", "PYTEST", "DUMP_AOTI", "AOTINDUCTOR"))}
     if ours:
         kept |= {"PYTHONPATH": str(ROOT), "TORCH_MINIFY_CACHE_DIR": os.environ["TORCH_MINIFY_CACHE_DIR"]}
