@@ -8,7 +8,6 @@ import resource
 import signal
 import sys
 import time
-import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -127,8 +126,7 @@ class Job:
         ending = self._ending()
         with contextlib.suppress(OSError):
             self.space.keep_dump()
-        finished = self._found.search is not None and self._found.search.fixed_point
-        ending = replace(ending, ended_by=self.budget.ended_by if self.budget.is_spent and not finished else "fixed_point")
+        ending = replace(ending, ended_by=self._found.ended_by(self.budget.ended_by if self.budget.is_spent else "fixed_point"))
         if ending.status == "reproduced" and ending.ended_by == "budget":
             ending = replace(ending, code="budget")
         result = resumed(earlier, self._result(self._found, ending))
@@ -155,24 +153,27 @@ class Job:
                 self._work(pool, made)
             status = self._found.status(runs)
             said = self._found.reason_if_unverified(self._unlike() + self._last_difference, runs) if status == "error" else None
-            return Ending(status, reason=said, code=_UNPROVEN.get(status))
+            fault = self._found.search.fault if self._found.search else ""
+            code: ReasonCode | None = "internal" if fault and status == "reproduced" else _UNPROVEN.get(status)
+            return Ending(status, reason=said or fault or None, code=code)
         except Ended as end:
             self._fall_back()
             return Ending(end.status, reason=end.reason, machine_fault=end.machine_fault, code=end.code)
         except (BudgetSpent, Interrupted):
             self._fall_back()
-            code: ReasonCode | None = "budget" if self.budget.should_continue() else None
+            code = "budget" if self.budget.should_continue() else None
             return Ending(self._found.status(runs), reason=self._cut_short(self._found), code=code)
         except (PoolError, NoSandbox, OSError) as error:
             self._fall_back()
             said = str(error)
-            fault = said if isinstance(error, (PoolError, NoSandbox)) else "the disk is full" if error.errno in FULL else None
-            return Ending("error", reason=said, machine_fault=fault, code="machine_fault" if fault else "internal")
+            broken = said if isinstance(error, (PoolError, NoSandbox)) else "the disk is full" if error.errno in FULL else None
+            return Ending("error", reason=said, machine_fault=broken, code="machine_fault" if broken else "internal")
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             self._fall_back()
-            with contextlib.suppress(OSError), open(self.space.original / "torch-minify.log", "a", encoding="utf-8") as file:
-                file.write(traceback.format_exc())
-            return Ending("error", reason=f"torch-minify itself failed: {type(error).__name__}: {error}", code="internal")
+            self.space.keep_traceback()
+            status = self._found.status(runs)  # what is proven stays so
+            said = f"torch-minify itself failed: {type(error).__name__}: {error}"
+            return Ending(status, reason=said, code=None if status == "minimized" else "internal")
 
     def _made(self) -> Maker:
         """What every process of the job finds: bytecode, at once, since three at a time import torch, and what C++ begins with."""
@@ -277,7 +278,7 @@ class Job:
         self.budget.reserve = reserve(self.options, reproduction)
         try:
             with confirmer:
-                result = search.run()
+                result = self._trail.rescued(search.run, self.space.keep_traceback)
         finally:
             self._found = replace(self._found, search_seconds=self._found.search_seconds + time.monotonic() - started)
         return prover, search, result
@@ -300,7 +301,7 @@ class Job:
             index = prover.latest(slips, self.options.verify_runs if proof.holds else 1)
             earlier = self._proof(prover, slips[index]) if index is not None else proof
             if index is not None and earlier.rate > proof.rate:
-                result, proof = slips[index], earlier
+                result, proof = replace(slips[index], fault=result.fault), earlier
         found = replace(self._found, search=result, proof=replace(proof, seconds=time.monotonic() - started))
         if proof.holds:
             self._write_repro(found)

@@ -95,6 +95,7 @@ class SearchResult:
 
     `start` and `program` are graphs, None for the stage source; `text` is the script. `reference` is the failure that it shows in its
     own form, None where no worker showed it. A fresh run is held against `rule`. `neighbors`: this script, and the nearest that passes.
+    `fault`: what failed of ours, and so ended the search here (empty: nothing).
     """
 
     stage: Stage
@@ -105,6 +106,7 @@ class SearchResult:
     reference: Signature | None = None
     fixed_point: bool = False
     neighbors: tuple[str, str] | None = None
+    fault: str = ""
 
     def step(self, text: str, program: Program | None = None) -> SearchResult:
         """The same search one step further: `text`, rendered from `program` where it is a graph."""
@@ -220,6 +222,12 @@ class Findings:
     def reason_if_unverified(self, reason: str, runs: int) -> str | None:
         """`reason`, unless at least `runs` fresh runs failed alike and the eager control passed."""
         return None if self.verification.same >= runs and self.verification.eager != "fails" else reason
+
+    def ended_by(self, clock: EndedBy) -> EndedBy:
+        """What ended the search, where the `clock` by itself says "fixed_point", or what cut it off."""
+        if self.search is not None and self.search.fault:
+            return "interrupted"
+        return "fixed_point" if self.search is not None and self.search.fixed_point else clock
 
     def timing(self) -> Timing:
         """Seconds spent in each part."""

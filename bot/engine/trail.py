@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 from bot.engine.evidence.confirmer import Slipped
+from bot.engine.options import Ended
 from bot.engine.state import SearchResult
+from bot.reduce.candidate import BudgetSpent
+from bot.sandbox.sandbox import NoSandbox
+from bot.workers.pool import PoolError
+from bot.workers.process import Interrupted
 
 # A search goes back behind a step that did not fail alone at most this often.
 MOST_SLIPS = 3
@@ -93,6 +99,22 @@ class Trail:
             # what shows only now and then does not show in each confirmation
             if self._may_go_back and steady and slip.position >= self._abandoned and self._slips < MOST_SLIPS:
                 raise
+
+    def rescued(self, search: Callable[[], SearchResult], keep: Callable[[], object]) -> SearchResult:
+        """What the `search` comes to. Where a pass of ours fails in it, the step that stands, with what failed as its fault; `keep` is
+        called while that is handled.
+        """
+        try:
+            return search()
+        except (BudgetSpent, Ended, Interrupted, NoSandbox, OSError, PoolError):
+            raise
+        except Exception as error:  # a step that is proven counts, whatever failed on the way to a smaller one
+            best = self.best
+            if best is None or not len(self):
+                raise
+            keep()
+            fault = f"torch-minify itself failed while it searched on: {type(error).__name__}: {error}"
+            return replace(best, fixed_point=False, fault=fault)
 
     def past_slips(self, reduce: Callable[[SearchResult], Reduction], step: SearchResult, reject: Callable[[str], None]) -> Reduction:
         """Run `reduce` from a step on, and again from before one that did not fail alone; `reject` is told the text of that one."""

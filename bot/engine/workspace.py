@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import shutil
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -139,6 +140,11 @@ class Workspace:
         dumped = self.work / "capture" / "pytorch"
         if dumped.is_dir():
             copy_plain_tree(dumped, self.dump)
+
+    def keep_traceback(self) -> None:
+        """Add the traceback of the exception that is handled to our log beside the original."""
+        with contextlib.suppress(OSError), open(self.original / "torch-minify.log", "a", encoding="utf-8") as file:
+            file.write(traceback.format_exc())
 
     def abandon(self) -> None:
         """Leave an empty directory, where not even the result could be written: the same command is to work next time."""

@@ -306,3 +306,11 @@ def test_a_run_that_resumes_nothing_has_its_own_result() -> None:
     result = Result(status="error")
     assert resumed(None, result) is result
     assert resumed(Result(status="error"), result) is result
+
+
+def test_what_ended_the_search() -> None:
+    end, fault = SearchResult(Stage.SOURCE, "x", Rule(), fixed_point=True), SearchResult(Stage.SOURCE, "x", Rule(), fault="of ours")
+    assert Findings(None).ended_by("budget") == "budget"
+    assert Findings(None, search=end).ended_by("budget") == "fixed_point"
+    assert Findings(None, search=replace(end, fixed_point=False)).ended_by("budget") == "budget"
+    assert Findings(None, search=fault).ended_by("budget") == Findings(None, search=fault).ended_by("fixed_point") == "interrupted"

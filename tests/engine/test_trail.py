@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,13 +12,15 @@ import pytest
 from bot.engine import job
 from bot.engine.evidence.confirmer import Confirmer, Slipped
 from bot.engine.job import Job
-from bot.engine.options import Options
+from bot.engine.options import Ended, Options
 from bot.engine.state import SearchResult
 from bot.engine.target import Target
 from bot.engine.trail import MOST_SLIPS, Trail
 from bot.models.failure import Stage
 from bot.models.result import Rule
 from bot.oracle.budget import Budget
+from bot.reduce.candidate import BudgetSpent
+from bot.reduce.source.passes import values
 
 
 def step(text: str) -> SearchResult:
@@ -121,6 +123,38 @@ def test_what_is_noted_is_no_step() -> None:
     assert (trail.best, len(trail)) == (step("9"), 0)
 
 
+def raises(error: Exception) -> Callable[[], SearchResult]:
+    def search() -> SearchResult:
+        raise error
+
+    return search
+
+
+def test_a_fault_of_ours_ends_the_search_with_the_step_that_stands() -> None:
+    trail, kept = Trail(), list[str]()
+    trail.accept(step("9"))
+    trail.accept(step("8"))
+    found = trail.rescued(raises(TypeError("unhashable")), lambda: kept.append("traceback"))
+    assert (found.text, found.fixed_point) == ("8", False)
+    assert found.fault == "torch-minify itself failed while it searched on: TypeError: unhashable"
+    assert kept == ["traceback"]
+
+
+@pytest.mark.parametrize("error", [BudgetSpent(), Ended("error", "internal", "why"), OSError(28, "full")])
+def test_what_ends_a_search_for_a_reason_is_no_fault(error: Exception) -> None:
+    trail = Trail()
+    trail.accept(step("9"))
+    with pytest.raises(type(error)):
+        trail.rescued(raises(error), lambda: None)
+
+
+def test_a_fault_before_the_first_step_is_raised() -> None:
+    trail = Trail()
+    trail.note(step("9"))
+    with pytest.raises(TypeError):
+        trail.rescued(raises(TypeError()), lambda: None)
+
+
 class InStep(Confirmer[SearchResult]):
     """Confirms each step before the search goes on."""
 
@@ -187,3 +221,22 @@ def test_a_job_ends_with_what_fails_alone(tmp_path: Path, monkeypatch: pytest.Mo
     assert "going back" in capsys.readouterr().err
     assert (result.status, result.ended_by, result.reduction.ops_after) == ("minimized", "fixed_point", 2)
     assert "torch.relu(" in (tmp_path / "out" / "repro.py").read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.all
+@pytest.mark.timeout(600)
+def test_what_is_proven_counts_though_a_pass_of_ours_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+
+    def fails(_text: str) -> Iterator[str]:
+        raise TypeError("unhashable type")
+
+    monkeypatch.setattr(values, "ALL", [("value", fails)])
+    script = tmp_path / "fail.py"
+    script.write_text(PROGRAM.replace("boot.py", "none"))
+    result = Job(Options(Target(script, None, ()), sys.executable, tmp_path / "out", stage=Stage.SOURCE, verify_runs=1)).run()
+    assert result is not None
+    assert (result.status, result.ended_by, result.reason_code) == ("minimized", "interrupted", None)
+    assert result.reason == "torch-minify itself failed while it searched on: TypeError: unhashable type"
+    assert "unhashable type" in (tmp_path / "out" / "original" / "torch-minify.log").read_text()
