@@ -20,12 +20,13 @@ from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, ST
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
-from bot.action.ci.programs import Started, started_in
+from bot.action.ci.parts import Parts
+from bot.action.ci.programs import Started, begun_in, ran_in, started_in
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
-from bot.action.ci.python_words import HEADER
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
+from bot.models.failure import Signature
 
 MAX_FAILURES = 2_000
 # Tracebacks outside tests that are looked at; the last ones.
@@ -52,19 +53,6 @@ _BARE = re.compile(
 _TEST_PLACE = re.compile(r"(?P<file>(?:[^\s:]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py):\d{1,7}: ?(?:in test\w{0,200}|\w{0,200})$")
 _RUN_AGAIN = "To execute this test, run"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
-# A file that ran as a program; what Inductor wrote is imported.
-_RAN = (
-    r'  File "(?![^"\n]{0,500}(?:(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]))'
-    r'(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$'
-)
-_SCRIPT = re.compile(rf"^{_RAN}", re.MULTILINE)
-# The same where nothing called it: the program itself.
-_MAIN = re.compile(
-    rf"^{re.escape(HEADER)}\n(?:  File \"<frozen [^\n]{{1,200}}\n(?:    [^\n]{{0,500}}\n)?){{0,4}}{_RAN}",
-    re.MULTILINE,
-)
-# Python's and torch's own, which start others.
-_STARTS = re.compile(r"(?:^|/)(?:lib/python[\d.]{1,6}/(?!(?:site|dist)-packages/)|(?:site|dist)-packages/torch/)")
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.LOGGED: 1, Seen.NAMED: 0, Seen.FILE: 0}
 
@@ -270,34 +258,43 @@ class _Log:
     def _loose(self) -> Iterator[Failure]:
         """The failures of the compiler, or of what it made, that ended a process, in a log that names no failing test; each once,
         whatever ranks died of it."""
-        last: set[str] = set()
+        last: dict[str, set[int]] = {}
+        # whose last one is cut off: what it raised may be shown, or told, in a part above
+        cut: set[str] = set()
+        parts = Parts(self.lines.text)
         chosen: list[PrintedTraceback] = []
         blocks = self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]
         harmless = passed.printed(self.lines.text, [block.start for block in blocks])
         for block in reversed([block for block in blocks if block.start not in harmless]):
             compiled = bool(_OF_COMPILER.search(block.text))
             tested = test_on_stack(block.text)[1] or (self._asked(block) and not is_whole(block.text))
-            if (compiled or tested) and block.who not in last and not block.who.endswith(LOGGED):
+            part, ends = parts.of(block.start), last.setdefault(block.who, set())
+            is_last = part not in ends and (not ends or (is_whole(block.text) and block.who not in cut))
+            if (compiled or tested) and is_last and not block.who.endswith(LOGGED):
                 chosen.append(block)
             # one within which the log ends does not tell that the process died of something else
             if not is_elsewhere(block.text) and (compiled or is_whole(block.text)):
-                last.add(block.who)
-        seen: set[str] = set()
+                ends.add(part)
+                cut.update(() if is_whole(block.text) else (block.who,))
+        found: dict[str, tuple[Failure, Signature]] = {}
         quoted: Failure | None = None
         # the end of what only says that another process failed
         ended = [block for block in chosen if is_whole(block.text) or not is_elsewhere(block.text)]
         for failure in self._programs((ended or chosen)[::-1]):
             signature = sign(failure)
-            if signature is None or signature.fingerprint in seen:
+            if signature is None or signature.fingerprint in found:
                 continue
             if not is_compiled(signature, failure) and not is_wrong_in_test(signature, failure):
                 quoted = failure if quotes(signature, failure) else quoted
                 continue
             if not signature.exception and self._fault_told:
                 continue
-            seen.add(signature.fingerprint)
-            yield failure if is_whole(failure.text) else self._completed(failure)
-        if quoted and not seen:
+            found[signature.fingerprint] = failure, signature
+        told = list(found.values())
+        for i, (failure, signature) in enumerate(told):
+            if not parts.tell_again(signature, (later for _, later in told[i + 1 :])):
+                yield failure if is_whole(failure.text) else self._completed(failure)
+        if quoted and not found:
             yield quoted
 
     def _completed(self, cut: Failure) -> Failure:
@@ -350,8 +347,8 @@ class _Log:
             if named and named.hint.program and on_stack[1] not in named.name:
                 # `-k` chose others, too
                 named = None
-            shown = _SCRIPT.search(block.text)
-            path = shown["path"] if shown else launched if self.lines.text[at].startswith(_IN_TABLE) else ""
+            shown = ran_in(block.text)
+            path = shown or (launched if self.lines.text[at].startswith(_IN_TABLE) else "")
             name = path.rpartition("/")[2]
             hint = started.find(path) if path else NO_HINT if named else started.last
             test = ""
@@ -361,8 +358,7 @@ class _Log:
             if function:
                 # the class is on no frame
                 test, hint = f"{file}::{function}", Hint((), f"pytest {shlex.quote(file)} -k {function}")
-            begun = None if test or title else _MAIN.search(block.text)
-            script = _path(begun["path"]) if begun and not _STARTS.search(begun["path"]) else ""
+            script = "" if test or title else _path(begun_in(block.text))
             script = script or ("" if test or title or shown or not short else _path(started.script))
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint, script=script)
 

@@ -1,4 +1,4 @@
-"""The commands by which a log says that programs were started: what the shell echoes, and the lines of a step."""
+"""The commands by which a log says that programs were started, what the shell echoes and the lines of a step; their files in tracebacks."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shlex
 from itertools import pairwise
 
 from bot.action.ci.failing_test import NO_HINT, Hint, allowed_variables
+from bot.action.ci.python_words import HEADER
 
 _ASSIGNMENTS = r"(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} ){0,40}"
 # What stands before a program without changing what it does.
@@ -38,6 +39,19 @@ _QUIET = re.compile(
     r"(?:\++ |\$ )?(?:#|'?\[|(?:[A-Za-z_]\w{0,100}=\S{0,300}(?: |$)){1,40}$"
     r"|(?:cd|export|set|source|\.|echo|printf|true|mkdir|ls|pwd|which|unset|ulimit|nvidia-smi)(?: |$))"
 )
+# A file that ran as a program; what Inductor wrote is imported.
+_RAN = (
+    r'  File "(?![^"\n]{0,500}(?:(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]))'
+    r'(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$'
+)
+_SHOWN = re.compile(rf"^{_RAN}", re.MULTILINE)
+# The same where nothing called it: the program itself.
+_MAIN = re.compile(
+    rf"^{re.escape(HEADER)}\n(?:  File \"<frozen [^\n]{{1,200}}\n(?:    [^\n]{{0,500}}\n)?){{0,4}}{_RAN}",
+    re.MULTILINE,
+)
+# Python's and torch's own, which start others.
+_STARTS = re.compile(r"(?:^|/)(?:lib/python[\d.]{1,6}/(?!(?:site|dist)-packages/)|(?:site|dist)-packages/torch/)")
 # In single quotes nothing means anything to a shell.
 _QUOTED = re.compile(r"'[^']*'|(\"[^\"]*\")")
 _MEANING = frozenset("|&;<>$`(){}*?#")
@@ -121,6 +135,18 @@ class Started:
         """The last command that ran the file at `path`, by its name; that of a package by the name of its directory."""
         directory, _, name = path.replace("\\", "/").rpartition("/")
         return self._hints.get(directory.rpartition("/")[2] + ".py" if name == "__main__.py" else name, NO_HINT)
+
+
+def ran_in(traceback: str) -> str:
+    """The path of the file that a `traceback` shows as it ran; empty where it shows none."""
+    found = _SHOWN.search(traceback)
+    return found["path"] if found else ""
+
+
+def begun_in(traceback: str) -> str:
+    """The path of the program with which a `traceback` begins; empty where that is Python's or torch's, which start others."""
+    found = _MAIN.search(traceback)
+    return found["path"] if found and not _STARTS.search(found["path"]) else ""
 
 
 def started_in(lines: list[str]) -> Started:

@@ -164,3 +164,50 @@ def test_the_file_of_a_test_within_which_an_excerpt_begins(place: str, file: str
     shown = [place, "_ " * 40, "/w/lib/python3.9/site-packages/torch/_inductor/compile_fx.py:115: in aot_compile", "    return compile_fx("]
     text = "\n".join(indent + line for line in [*shown, "/w/lib/python3.9/si"])
     assert [(row["file"], row["verdict"]) for row in candidates.rows(f"It says:\n\n```\n{text}", CheckoutPaths([]))] == [(file, "possible")]
+
+
+FENCED = """It fails:
+
+```
+Traceback (most recent call last):
+  File "/w/first.py", line 3, in <module>
+    torch.compile(f)(x)
+  File "/env/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py", line 600, in _fn
+    raise e
+{first}
+```
+
+With another option it is:
+
+```
+Traceback (most recent call last):
+  File "/w/second.py", line 3, in <module>
+    torch.compile(f)(x)
+  File "/env/lib/python3.12/site-packages/torch/_dynamo/eval_frame.py", line 600, in _fn
+    raise e
+{second}
+```
+"""
+UNSUPPORTED = "torch._dynamo.exc.Unsupported: a made up call"
+LOWERED = "torch._inductor.exc.InductorError: LoweringException: AssertionError: made up"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        (UNSUPPORTED, LOWERED, ["first.py", "second.py"]),
+        (UNSUPPORTED, "KeyError: 'made up'", ["first.py"]),
+        # told again, with less of its message
+        (UNSUPPORTED, UNSUPPORTED.removesuffix(" call"), ["second.py"]),
+        # one that is cut off may be of what the other one raised
+        ("", LOWERED, ["second.py"]),
+        (UNSUPPORTED, "", ["second.py"]),
+    ],
+)
+def test_each_fence_shows_a_failure_of_its_own(first: str, second: str, expected: list[str]) -> None:
+    log = FENCED.format(first=first, second=second)
+    found = [row for row in candidates.rows(log, CheckoutPaths([])) if row["verdict"] != "not a candidate"]
+    assert [str(row["file"]).rpartition("/")[2] for row in found] == expected
+    # in a log that is no text of somebody's, the last one ended the process
+    bare = [row for row in candidates.rows(log.replace("```", ""), CheckoutPaths([])) if row["verdict"] != "not a candidate"]
+    assert [str(row["file"]).rpartition("/")[2] for row in bare] == ([] if "KeyError" in second else ["second.py"])
