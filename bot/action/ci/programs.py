@@ -14,7 +14,7 @@ _ASSIGNMENTS = r"(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} ){0,40}"
 _AROUND = (
     r"(?:(?:uv|poetry|pdm|pixi|hatch) run (?:--[\w-]{1,40}(?:=\S{1,100})? ){0,5}"
     r"|(?:conda|mamba|micromamba) run (?:-[np] \S{1,200} |--[\w-]{1,40}(?:=\S{1,200})? ){0,5}"
-    r"|timeout (?:-[ks] \S{1,20} |-\S{1,40} ){0,4}\d{1,9}[smhd]? |time |exec |env ){0,3}"
+    r"|timeout (?:-[ks] \S{1,20} |-\S{1,40} ){0,4}\d{1,9}[smhd]? |time |exec |env |nohup |with-proxy ){0,3}"
 )
 _STARTED = re.compile(
     rf"^(?P<echo>\++ |\$ |##\[group\]Run |Run |(?P<elsewhere>cd /\S{{1,300}} && ))?"
@@ -23,7 +23,7 @@ _STARTED = re.compile(
 )
 # One that stands alone on its line, and no words; a module without a dot may be a tool's.
 _ALONE = re.compile(
-    rf"{_ASSIGNMENTS}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-\S{{1,60}} (?:\d{{1,9}} )?){{0,9}}"
+    rf"{_ASSIGNMENTS}{_AROUND}{_ASSIGNMENTS}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-\S{{1,60}} (?:\d{{1,9}} )?){{0,9}}"
     r"(?:(?<=-m )(?!torch\.utils\.)(?:\w{1,60}\.){1,9}\w{1,60}|[\w./~-]{1,300}\.py)(?: |$)"
 )
 # The same in ticks, as a line of a text's or behind the label that ends in a colon.

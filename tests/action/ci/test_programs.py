@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.action.ci.failing_test import NO_HINT
+from bot.action.ci.failing_test import NO_HINT, Hint
 from bot.action.ci.programs import Started, started_in
 
 
@@ -164,3 +164,10 @@ def test_the_only_file_that_the_commands_of_a_text_run(lines: tuple[str, ...], s
 
 def test_nothing_was_started() -> None:
     assert Started().find("run.py") == NO_HINT
+
+
+@pytest.mark.parametrize("around", ["with-proxy", "uv run", "nohup", "timeout 60", "conda run -n made_up"])
+def test_what_stands_around_the_only_command_of_a_text(around: str) -> None:
+    for line in (f"{around} NGPU=2 python a/run.py --b 1", f"NGPU=2 {around} python a/run.py --b 1"):
+        assert started_in([line]).only == Hint(("NGPU=2",), "python a/run.py --b 1")
+    assert started_in([f"It is {around} python a/run.py"]).only == Hint()
