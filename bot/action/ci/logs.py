@@ -237,8 +237,11 @@ class _Log:
             return told
         if named := self._only_asked:
             return replace(told, name=named.name, test=named.test, hint=named.hint)
-        started = started_in(self.lines.text)
-        return replace(told, hint=started.only, script=told.script or _path(started.script))
+        return replace(told, hint=self._started.only, script=told.script or _path(self._started.script))
+
+    @cached_property
+    def _started(self) -> Started:
+        return started_in(self.lines.text)
 
     def _named(self) -> list[Failure]:
         """The tests that a text without tracebacks says fail; else the error of which its words tell, as do those above one that is cut."""
@@ -360,6 +363,9 @@ class _Log:
                 test, hint = f"{file}::{function}", Hint((), f"pytest {shlex.quote(file)} -k {function}")
             script = "" if test or title else _path(begun_in(block.text))
             script = script or ("" if test or title or shown or not short else _path(started.script))
+            if not (title or test or path or script or hint.program) and short and self._tested < 0:
+                # somebody may name the command below what it raised
+                hint, script = self._started.only, _path(self._started.script)
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint, script=script)
 
 

@@ -211,3 +211,20 @@ def test_each_fence_shows_a_failure_of_its_own(first: str, second: str, expected
     # in a log that is no text of somebody's, the last one ended the process
     bare = [row for row in candidates.rows(log.replace("```", ""), CheckoutPaths([])) if row["verdict"] != "not a candidate"]
     assert [str(row["file"]).rpartition("/")[2] for row in bare] == ([] if "KeyError" in second else ["second.py"])
+
+
+@pytest.mark.parametrize(
+    ("below", "file", "command"),
+    [
+        ("NGPU=2 python a/run.py", "a/run.py", "NGPU=2 python a/run.py"),
+        ("python a/run.py\npython b/run.py", None, None),
+        ("python a/run.py | tee log", "a/run.py", None),
+        ("3 passed in 1.0s", None, None),
+    ],
+)
+def test_the_only_command_of_a_text_stands_below_its_excerpt(below: str, file: str | None, command: str | None) -> None:
+    log = f"# A title\n\n```\n{LOWERING}torch._inductor.exc.InductorError: made up\n```\n\nRun with:\n\n```\n{below}\n```\n"
+    if "passed" in below:
+        log += "```\npython a/run.py\n```\n"
+    found = [(row["file"], row["command"]) for row in candidates.rows(log, CheckoutPaths([])) if row["verdict"] != "not a candidate"]
+    assert found == ([] if "passed" in below else [(file, command)])
