@@ -21,7 +21,7 @@ class Parts:
         return bisect.bisect(self._fences, line)
 
     def tell_again(self, signature: Signature, others: Iterable[Signature]) -> bool:
-        """Whether one of `others` is that failure, which people show twice, once with less of its message."""
+        """Whether one of `others` is the failure of this `signature`: people show one twice, once with less of its message."""
         return bool(self._fences) and any(_is_same(signature, other) for other in others)
 
 
