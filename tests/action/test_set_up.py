@@ -22,8 +22,6 @@ from bot.action.minify.isolation import Account
 from bot.action.minify.machine_report import machine_report
 from bot.action.minify.minify import RunnerConfig
 from bot.action.report import post
-from bot.action.report.result_dir import Folder
-from bot.action.report.set_up_report import report_set_up
 from bot.action.set_up import examine, labels_of, wrong_system
 from bot.cli import main as cli
 from tests.action.gate.memory import BLOCK, BOT, REPO, Memory, asked, settings
@@ -163,18 +161,6 @@ def test_from_the_comment_to_the_answer(tmp_path: Path) -> None:
     assert "torch: 2.13.0 ~/x" in body
     assert "doctor --python" in body
     assert body.splitlines()[1].startswith("### Set-up: ")
-
-
-def test_a_machine_that_says_nothing(tmp_path: Path) -> None:
-    api, given = Listing(), settings(runner_label="gpu", image="none")
-    gate.run(asked("/minify doctor"), given, api, tmp_path / "request.json")
-    (request,) = request_file.read(tmp_path / "request.json")
-    console = Console(io.StringIO(), io.StringIO(), summary=tmp_path / "summary")
-    assert report_set_up(request, None, "no runner took it", given, api, console).exit_status == 0
-    assert "The machine said nothing: `no runner took it`." in api.comments(REPO, 7)[0].body
-    api.silent = True
-    assert report_set_up(request, Folder(tmp_path), None, given, api, console).exit_status == 8
-    assert "its job left no answer" in (tmp_path / "summary").read_text()
 
 
 def test_without_an_image_the_gate_answers_alone(tmp_path: Path) -> None:

@@ -337,3 +337,17 @@ def test_the_same_is_done_in_the_same_directory_by_the_same_interpreter() -> Non
     assert rows[place - 1].startswith("git checkout ")
     assert rows[place + 1].startswith("torch-minify run --command 'pytest tests/test_a.py::test_b' ")
     assert rows[place + 1].endswith("""--python "$(uv run python -c 'import sys; print(sys.executable)')\"""")
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"runs": 0}, "Nothing is running for this."),
+        ({"runs": 1}, "Stopped 1 run."),
+        ({"runs": 2}, "Stopped 2 runs."),
+        ({"runs": 0, "refused": 1}, "Stopped 0 runs. GitHub did not stop 1 run: ask again, or cancel on the page of the run."),
+        ({"runs": 1, "unread": True}, "Stopped 1 run. A command here has no answer yet, and was not stopped: ask again once it has one."),
+    ],
+)
+def test_what_was_stopped(told: dict[str, Any], said: str) -> None:
+    assert notes.stopped(**told) == said
