@@ -38,6 +38,8 @@ sys.exit(3 if found else 4)
 # Seconds for that, and for making and loading a package.
 _LIMIT = 60.0
 _PACKAGE_LIMIT = 180.0
+# An exit status that no other program has by chance.
+_ODD = 93
 # What the smallest program on a GPU does.
 _ON_GPU = "import torch\ntorch.ones(1, device='cuda').add_(1).item()\n"
 # A healthy program that does with a package what AOTInductor's users do.
@@ -71,6 +73,10 @@ class Lookups:
     def gpu_is_usable(self) -> bool:
         """Whether a program that is started as this one can use the GPU."""
         return self._run(_ON_GPU).status == "ok"
+
+    def is_python(self) -> bool:
+        """Whether the interpreter runs Python at all: another program may end well with any arguments."""
+        return self._run(f"raise SystemExit({_ODD})").exit == _ODD
 
     def _run(self, code: str, *arguments: str) -> Outcome:
         words = [self.launch.python, "-c", code, *arguments]
@@ -123,6 +129,9 @@ class TwoRuns:
 
     def refusal(self, lookups: Lookups) -> Ended | None:
         """Why the compiler has nothing to do with the failure, or why that cannot be said, by `lookups`; None where it has."""
+        if not (self.reached or lookups.is_python()):
+            said = f"{lookups.launch.python} does not run Python: --python names the interpreter"
+            return Ended("error", "machine_fault", said, machine_fault="no usable torch in this interpreter")
         if self.eager_fails:
             return self._of_eager(lookups)
         # a child may have kept its output, and its count with it, to itself

@@ -33,8 +33,8 @@ REACHED = Region(hook="aot", failed="compile", backward=False, recipe=RegionReci
 class Told(Lookups):
     """Lookups that find what they are told."""
 
-    def __init__(self, lacks: bool = True, compiles: bool = False, usable: bool = True) -> None:
-        self.__dict__.update(told=(lacks, compiles, usable), asked=[])
+    def __init__(self, lacks: bool = True, compiles: bool = False, usable: bool = True, python: bool = True) -> None:
+        self.__dict__.update(told=(lacks, compiles, usable, python), asked=[], launch=Launch("/bin/true", Path(), {}))
 
     def lacks(self, need: Need) -> bool:
         self.asked.append(need)
@@ -46,6 +46,9 @@ class Told(Lookups):
 
     def gpu_is_usable(self) -> bool:
         return bool(self.told[2])
+
+    def is_python(self) -> bool:
+        return bool(self.told[3])
 
 
 def runs(eager: dict[str, Any], behind: bool = False, regions: tuple[Region, ...] = (), **compiled: Any) -> TwoRuns:
@@ -273,6 +276,19 @@ def test_the_compiler_is_said_to_be_out_of_reach_only_where_no_process_comes_to_
     seen = refusal(runs({"status": "ok"}, calls=1), quiet)
     assert seen is not None
     assert seen[1] == "not_understood", "our hooks saw it"
+
+
+@pytest.mark.parametrize("ended", [{"status": "ok"}, {"status": "exit", "exit": 1}])
+def test_what_is_no_python_says_nothing_of_the_program(ended: dict[str, Any]) -> None:
+    """`true` and `false` end in their way whatever they are given."""
+    found = refusal(runs(ended, **ended), Told(python=False))
+    assert found == ("error", "machine_fault", "/bin/true does not run Python: --python names the interpreter")
+
+
+def test_whether_an_interpreter_runs_python_is_tried(tmp_path: Path) -> None:
+    assert look_up(tmp_path).is_python()
+    for other in ("/bin/true", "/bin/false"):
+        assert not Lookups(Launch(other, tmp_path, os.environ), "x.py", Budget(60)).is_python()
 
 
 def look_up(tmp_path: Path, script: str = "pass\n", budget: float = 120.0) -> Lookups:
