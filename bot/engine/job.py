@@ -294,21 +294,20 @@ class Job:
         """Fresh processes, without anything of ours, decide."""
         self.progress.step(f"verifying in {self.options.verify_runs} fresh processes")
         started = time.monotonic()
-        proof = self._proof(prover, result)
+        proof = self._told(prover.proof(result, self.options.verify_runs))
         slips = self._trail.slips_of(proof.rate)
         if slips:
-            self.progress.say("the warm workers slipped: going back to the last program that fails alone")
-            index = prover.latest(slips, self.options.verify_runs if proof.holds else 1)
-            earlier = self._proof(prover, slips[index]) if index is not None else proof
-            if index is not None and earlier.rate > proof.rate:
-                result, proof = replace(slips[index], fault=result.fault), earlier
+            why = "it fails only now and then" if proof.holds else "the warm workers slipped"
+            self.progress.say(f"{why}: going back to the last program that fails alone")
+            back = prover.steadier(slips, proof, self.options.verify_runs)
+            if back is not None:
+                result, proof = replace(back[0], fault=result.fault), self._told(back[1])
         found = replace(self._found, search=result, proof=replace(proof, seconds=time.monotonic() - started))
         if proof.holds:
             self._write_repro(found)
         self._found = found
 
-    def _proof(self, prover: Prover, result: SearchResult) -> Proof:
-        proof = prover.proof(result, self.options.verify_runs)
+    def _told(self, proof: Proof) -> Proof:
         for line in proof.differences:
             self._last_difference = line
             self.progress.say(line)

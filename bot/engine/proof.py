@@ -96,6 +96,24 @@ class Prover:
                 high = middle - 1
         return low
 
+    def steadier(self, steps: Sequence[SearchResult], found: Proof, runs: int) -> tuple[SearchResult, Proof] | None:
+        """The last of the steps that fails alone more often than the last one did, which `found` is the proof of, by so many `runs` each;
+        and its proof. None where there is none, or no time left to find out: what was proven stays so.
+
+        Raises:
+            Ended: one of them could not be run. Interrupted: there was no time, and nothing is proven.
+        """
+        index = self.latest(steps, runs if found.holds else 1)
+        if index is None:
+            return None
+        try:
+            proof = self.proof(steps[index], runs)
+        except (Ended, Interrupted):
+            if found.holds:
+                return None
+            raise
+        return (steps[index], proof) if proof.rate > found.rate else None
+
     def _verified(self, python: str, text: str, rule: Rule, runs: int, cache: Path | None = None) -> verify.Verification:
         script = Path(tempfile.mkdtemp(dir=self.scratch)) / "repro.py"
         script.write_text(text, encoding="utf-8")

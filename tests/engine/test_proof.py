@@ -20,7 +20,7 @@ from bot.machine import doctor
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Rule
 from bot.oracle.budget import Budget
-from bot.workers.process import START
+from bot.workers.process import START, Interrupted
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("Unsupported",), message="no")
 HANG = Signature(kind=Kind.HANG, phase=Phase.DYNAMO)
@@ -63,6 +63,43 @@ def test_flaky_failures_are_run_more_often(prover: Callable[..., Prover], monkey
     assert asked == [3, proof.FLAKY_RUNS - 3]
     assert (found.text, found.facts.runs, found.facts.same, found.facts.eager) == ("pass", 10, 2, "passes")
     assert found.differences == ("of 3", "of 7")
+
+
+class Rates:
+    """Fresh runs of steps that are named by how many of ten fail; those after so many calls are cut off."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, calls: int = 100) -> None:
+        self.left = calls
+        monkeypatch.setattr(fresh, "verify", self.verify)
+
+    def verify(self, _: Launch, script: Path, __: fresh.Expected, runs: int, **___: Any) -> Verification:
+        self.left -= 1
+        if self.left < 0:
+            raise Interrupted
+        return Verification(runs=runs, same=int(script.read_text()) * runs // 10, eager="passes")
+
+
+def test_going_back_takes_the_last_step_that_fails_more_often(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
+    Rates(monkeypatch)
+    now_and_then = prover().proof(step("5"), 10)
+    back = prover().steadier([step("10"), step("10"), step("5")], now_and_then, 10)
+    assert back is not None
+    assert (back[0].text, back[1].rate) == ("10", 1.0)
+    assert prover().steadier([step("5"), step("5")], now_and_then, 10) is None
+
+
+def test_what_was_proven_stays_where_the_time_is_over_on_the_way_back(
+    prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = Rates(monkeypatch)
+    now_and_then, never = prover().proof(step("5"), 10), prover().proof(step("0"), 10)
+    steps = [step("10"), step("5")]
+    for calls in range(3):
+        rates.left = calls
+        assert prover().steadier(steps, now_and_then, 10) is None
+    rates.left = 2  # both confirmations, and no proof
+    with pytest.raises(Interrupted):
+        prover().steadier(steps, never, 10)
 
 
 def test_a_proof_that_cannot_be_run_is_the_machine_s_fault(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
