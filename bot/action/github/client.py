@@ -176,11 +176,13 @@ class GitHub:
         if (found := find()) is not None:
             return _read(Issue, found)
         made = _read(Issue, self._http.create(at, {"title": title, "body": f"{marker}\n{body}"}, find))
-        first = _read(Issue, find() or made.model_dump())
-        if first.number != made.number:
-            with suppress(GitHubError):  # it is one too many, and no more
-                self._http.ask("PATCH", f"{at}/{made.number}", body={"state": "closed", "state_reason": "not_planned"})
-        return first
+        with suppress(GitHubError):  # one too many is no more than that, and the list may lag
+            first = _read(Issue, find())
+            if first.number != made.number:
+                with suppress(GitHubError):
+                    self._http.ask("PATCH", f"{at}/{made.number}", body={"state": "closed", "state_reason": "not_planned"})
+                return first
+        return made
 
     def put_file(self, repository: str, branch: str, path: str, content: bytes, message: str) -> str:
         """Keep `content` as the file `path` on `branch`, over what is there, in a commit with `message`. Its URL.

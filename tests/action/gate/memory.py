@@ -96,8 +96,8 @@ class Memory(GitHub):
     asked_for_files: list[tuple[str, str]] = field(default_factory=list)
     cancelled: list[int] = field(default_factory=list)
     silent: bool = False  # takes no comment
-    no_issues: bool = False  # they are disabled
-    earlier_names: set[str] = field(default_factory=set)  # by which GitHub leads to the repository
+    no_issues: bool = False  # they are disabled: 410 (REST documentation, "Create an issue")
+    earlier_names: set[str] = field(default_factory=set)  # a renamed one: GitHub answers 301, which is followed (REST, "Follow redirects")
     others: set[str] = field(default_factory=set)  # repositories that may be read as well
     files: dict[str, bytes] = field(default_factory=dict)  # what is attached, by its address
     gists: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class Memory(GitHub):
 
     def open_issue(self, repository: str, marker: str, title: str, body: str) -> Issue:
         if self.no_issues:
-            raise GitHubError("GET: 410 Issues has been disabled in this repository.", 410)
+            raise GitHubError("POST: 410 Issues has been disabled in this repository.", 410)
         found = next((issue for issue in self.issues.values() if issue.body.startswith(marker)), None)
         if found is None:
             found = Issue(number=500 + len(self.issues), title=title, body=f"{marker}\n{body}", user=user(BOT))

@@ -93,6 +93,20 @@ def test_of_two_issues_that_are_made_at_once_the_older_stays(stub: Stub, contrac
     assert json.loads(sent[-1][1])["state"] == "closed"
 
 
+@pytest.mark.parametrize("listed", [(404, {"message": "Not Found"}), (200, [])], ids=["refused", "lags"])
+def test_an_issue_that_was_made_counts_though_the_list_does_not_show_it(stub: Stub, listed: tuple[int, Any]) -> None:
+    at = f"/repos/{REPO}/issues"
+    answers = [(200, []), listed]
+
+    def work(verb: str, path: str, _: bytes) -> tuple[int, Any]:
+        if verb == "POST":
+            return 201, {"number": 9, "body": "<!-- m -->\nx"}
+        return answers.pop(0) if path == at else (200, {"login": "bot"})
+
+    stub.work = work  # type: ignore[method-assign]
+    assert GitHub(Transport("token", stub.url), "bot").open_issue(REPO, "<!-- m -->", "title", "body").number == 9
+
+
 def test_keeping_a_file(stub: Stub, contract: Contract) -> None:
     at = f"/repos/{REPO}"
     stub.answers |= {
