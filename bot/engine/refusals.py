@@ -75,12 +75,13 @@ class Lookups:
         return self._run(_ON_GPU).status == "ok"
 
     def is_python(self) -> bool:
-        """Whether the interpreter runs Python at all: another program may end well with any arguments."""
-        return self._run(f"raise SystemExit({_ODD})").exit == _ODD
+        """Whether the interpreter runs Python, as far as there is time to tell: another program may end well with any arguments."""
+        found = self._run(f"raise SystemExit({_ODD})", limit=min(_LIMIT, self.budget.remaining()))
+        return found.exit == _ODD or found.status == "timeout"
 
-    def _run(self, code: str, *arguments: str) -> Outcome:
+    def _run(self, code: str, *arguments: str, limit: float = _LIMIT) -> Outcome:
         words = [self.launch.python, "-c", code, *arguments]
-        return run_process(words, Patience(_LIMIT), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box)
+        return run_process(words, Patience(limit), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box)
 
     def fails_to_load_alike(self, failure: Signature, text: str, device: str) -> bool:
         """Whether the `failure` with its traceback in `text` is one of loading an AOTInductor package, and the package of one relu on the
@@ -129,7 +130,8 @@ class TwoRuns:
 
     def refusal(self, lookups: Lookups) -> Ended | None:
         """Why the compiler has nothing to do with the failure, or why that cannot be said, by `lookups`; None where it has."""
-        if not (self.reached or lookups.is_python()):
+        ended = self.compiled.outcome.status in ("ok", "exit")  # what raised did so in Python
+        if ended and not (self.reached or lookups.is_python()):
             said = f"{lookups.launch.python} does not run Python: --python names the interpreter"
             return Ended("error", "machine_fault", said, machine_fault="no usable torch in this interpreter")
         if self.eager_fails:

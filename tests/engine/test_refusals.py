@@ -283,12 +283,18 @@ def test_what_is_no_python_says_nothing_of_the_program(ended: dict[str, Any]) ->
     """`true` and `false` end in their way whatever they are given."""
     found = refusal(runs(ended, **ended), Told(python=False))
     assert found == ("error", "machine_fault", "/bin/true does not run Python: --python names the interpreter")
+    raised = refusal(runs(ended), Told(python=False))
+    assert raised is None or raised[1] != "machine_fault", "what raised did so in Python"
 
 
 def test_whether_an_interpreter_runs_python_is_tried(tmp_path: Path) -> None:
     assert look_up(tmp_path).is_python()
     for other in ("/bin/true", "/bin/false"):
         assert not Lookups(Launch(other, tmp_path, os.environ), "x.py", Budget(60)).is_python()
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nsleep 60\n")
+    slow.chmod(0o755)
+    assert Lookups(Launch(str(slow), tmp_path, os.environ), "x.py", Budget(1)).is_python(), "there was no time to tell"
 
 
 def look_up(tmp_path: Path, script: str = "pass\n", budget: float = 120.0) -> Lookups:
