@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from bot.action.gate.command_lines import command_lines
+from bot.action.gate.page import command_lines
 from tests.action.github.stub import NOW, Fault, Stub
 from tests.workflows.workflow_files import workflow
 

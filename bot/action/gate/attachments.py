@@ -15,7 +15,7 @@ from typing import Protocol
 from bot.action.archives import UNREADABLE, beginning
 from bot.action.ci.python_words import HEADER
 from bot.action.gate.code_blocks import IMPORTS_TORCH, Found, parses
-from bot.action.gate.command_lines import shown_text
+from bot.action.gate.page import shown_text
 from bot.action.gate.requests import Refusal
 from bot.action.github.resources import Gist
 from bot.action.github.transport import GitHubError

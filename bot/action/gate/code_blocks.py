@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import dataclass
 
-from bot.action.gate.command_lines import code_blocks
+from bot.action.gate.page import code_blocks
 
 _PYTHON = frozenset({"python", "py", "python3", "py3", "pycon3", ""})
 # Without empty lines before it: to look from each of them for the end of all takes the square of their number.

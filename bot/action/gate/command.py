@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
-from bot.action.gate.command_lines import COMMAND, command_lines
+from bot.action.gate.page import COMMAND, command_lines
 from bot.models.failure import Stage
 from bot.models.request import RequestOptions
 from bot.units import duration

@@ -11,7 +11,7 @@ from bot.action.ci import disabled, groups
 from bot.action.comment import answer, event_of_comment, key, marker, react
 from bot.action.gate import attachments, ci_failures, code_blocks, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
-from bot.action.gate.command_lines import COMMAND
+from bot.action.gate.page import COMMAND
 from bot.action.gate.requests import (
     Checkout,
     Decision,

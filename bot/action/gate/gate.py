@@ -13,8 +13,8 @@ from bot.action import request_file
 from bot.action.comment import answer, beginning, key, react
 from bot.action.console import FAULT, InputError, JobOutcome
 from bot.action.gate.ci_event import RedRun
-from bot.action.gate.command_lines import command_lines
 from bot.action.gate.comment_event import Conversation
+from bot.action.gate.page import command_lines
 from bot.action.gate.requests import Decision
 from bot.action.gate.stop import stop
 from bot.action.github.client import GitHub

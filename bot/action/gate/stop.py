@@ -8,7 +8,7 @@ from datetime import timedelta
 from bot.action.comment import answer, event_of_comment, key, react, run_of_comment
 from bot.action.gate import permissions
 from bot.action.gate.command import CommandSyntaxError, commands
-from bot.action.gate.command_lines import command_lines
+from bot.action.gate.page import command_lines
 from bot.action.gate.requests import Decision
 from bot.action.github.client import GitHub
 from bot.action.github.resources import IssueComment, Run, User

@@ -127,7 +127,7 @@ def test_code_that_a_page_need_not_show_is_not_taken(html: str) -> None:
         ("*\n  \n    <p>\n", 2),
     ],
 )
-def test_code_that_only_one_of_two_parsers_shows_is_not_taken(before: str, columns: int) -> None:
+def test_code_that_only_other_parsers_show_is_not_taken(before: str, columns: int) -> None:
     code = HIDDEN.replace("hidden", "'<!--'\nhidden")
     body = before + textwrap.indent(code, " " * columns)
     assert find(body) is None

@@ -1,4 +1,4 @@
-"""Commands and code are read from Markdown as CommonMark has it."""
+"""Commands and code are read from Markdown as GitHub has it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cmarkgfm.cmark import Options
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.action.gate.command_lines import CodeBlock, code_blocks, command_lines, shown_text
+from bot.action.gate.page import CodeBlock, code_blocks, command_lines, shown_text
 
 LINK = "https://github.com/user-attachments/files/123456/program.py"
 
@@ -31,6 +31,10 @@ LINK = "https://github.com/user-attachments/files/123456/program.py"
         ("<details>\n\nfold\n\n</details>\n\n/minify help", ("help",)),
         ("מה קורה\n/minify help", ("help",)),
         ("/minify\u2028help", ("help",)),
+        ("in <module>\n\n/minify help", ("help",)),  # an element that nobody knows, whose words a page shows
+        ("x <b>\n\n/minify help", ("help",)),
+        ("/minify a `b\n/minify c", ("a `b", "c")),
+        ("/minify help\r\r- a", ("help",)),
         # no commands
         ("", ()),
         ("/minifyx", ()),
@@ -68,6 +72,12 @@ LINK = "https://github.com/user-attachments/files/123456/program.py"
         ("/minify\u200b", ("",)),
         ("/minify --test a\u202eb", ("--test a\u202eb",)),
         ("![/minify](x)", ()),
+        ("![x\n/minify\n](x)", ()),
+        ("<b title='\n/minify\n'>x</b>", ()),
+        ("/minify a | b\n--- | ---", ()),  # the heading of a table
+        ("[^1]\n\n[^1]: a\n\n    /minify", ()),
+        ("a\n[^1]: b\n/minify", ()),  # goes on with a footnote that nothing refers to
+        ("<table><tr><td>\n\n/minify\n\n</td></tr></table>", ()),
     ],
 )
 def test_lines(body: str, lines: tuple[str, ...]) -> None:
@@ -131,6 +141,31 @@ def test_a_long_body_is_read_in_time(body: str) -> None:
     assert time.process_time() - start < 20
 
 
+# What stays open is opened again in each paragraph, and looked through for each tag that ends something.
+REOPENED = "".join(f"<b a{number}>" for number in range(3_000))
+NESTED = "".join(f"<b a{number}><table><tr><td></b></td></tr></table>" for number in range(700))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [REOPENED + "x\n\n" * 11_000, NESTED + "\n\nx" * 10_000, "<div>" * 13_000, "".join(f"<a{n}>" for n in range(9_000)) + "<p>" * 4_000],
+)
+def test_elements_that_stay_open_are_read_in_time(text: str) -> None:
+    started = time.process_time()
+    assert code_blocks(text + "\n\n```\nx\n```") in ((), (CodeBlock("", "x\n"),))
+    assert time.process_time() - started < 5
+
+
+def test_a_page_is_read_through_many_elements_that_end() -> None:
+    text = "<b>a</b> <i>b</i>\n" * 2_000 + "<table>\n" + "<tr><td><code>a</code></td></tr>\n" * 700 + "</table>\n\n```\nx\n```"
+    assert code_blocks(text) == (CodeBlock("", "x\n"),)
+
+
+def test_surrogates_are_read() -> None:
+    assert command_lines("\ud800\n/minify \ud800") == ("\ud800",)
+    assert shown_text("\ud800 a").strip() == "? a"
+
+
 @pytest.mark.parametrize(
     "text", ["<!--" * 16_000, "<div>\n" + "<!-- " * 13_000, "<div " + "a=" * 32_000, "<div>\n" + "<a b='<a b=\"" * 5_000, "[^" * 32_000]
 )
@@ -160,8 +195,8 @@ def test_what_is_shown_is_found_in_time(text: str) -> None:
         " 10. x\n<b>\n    - <{}>\n",  # an element of HTML, where we see a text that goes on
     ],
 )
-def test_what_only_one_of_two_parsers_shows_is_not_shown(body: str) -> None:
-    """GitHub's is another than ours: cmark-gfm knows footnotes, and what it makes of these no reader sees."""
+def test_what_only_other_parsers_show_is_not_shown(body: str) -> None:
+    """CommonMark knows no footnotes, for one; what GitHub makes of these no reader sees."""
     text = body.format(LINK)
     assert LINK not in shown_text(text)
     page = cmarkgfm.github_flavored_markdown_to_html(text, options=Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_UNSAFE)
