@@ -134,9 +134,11 @@ class _Page(HTMLParser):
         if self._within("blockquote"):
             return
         if tag == "a":
-            # a link without words is none to a reader; of those of a file one is a letter
+            # A link without words is none to a reader; of those of a file one is a letter. An address within another leads nowhere.
             seen = re.search("[A-Za-z0-9]", "".join(self._link)) is not None
-            self.parts.append(f" {attributes.get('href') or ''} " if seen else "")
+            begins, _, rest = (attributes.get("href") or "").partition("://")
+            address = f" {begins}://{rest.replace('://', ':%2F%2F')} " if begins in ("http", "https") else "".join(self._link)
+            self.parts.append(address if seen else "")
         elif tag in _PARAGRAPHS and self._mark and len(self._open) == 0:
             self.commands += [int(number) for number in self._mark.findall(self._paragraph)]
         elif tag == "pre" and self._fenced(attributes):

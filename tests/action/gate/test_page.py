@@ -203,6 +203,12 @@ def test_what_only_other_parsers_show_is_not_shown(body: str) -> None:
     assert LINK not in re.sub(r"<!--.*?(?:-->|\Z)|<[^>]*>", "", page, flags=re.DOTALL)
 
 
+@pytest.mark.parametrize("body", ["[x](https://example.org/?to={})", "https://example.org/#({}", "[a]: [b]({})\n    [a]:", "[x](/to/{})"])
+def test_an_address_in_another_is_none(body: str) -> None:
+    """Where it leads, a reader does not see."""
+    assert LINK not in shown_text(body.format(LINK))
+
+
 SEEN = ["{}", "[x]({})", "{} <a href='x'>y</a>", "see[^1]\n\n[^1]: a\n\n{}", "| a |\n|---|\n| {} |\n", "[a]: b\n\n{}", "    {}"]
 SEEN += ["- a\n\n  {}", "[x][a]\n\n[a]: {}"]
 
