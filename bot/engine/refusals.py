@@ -110,11 +110,12 @@ class Lookups:
 @dataclass(frozen=True)
 class TwoRuns:
     """How the program ended `compiled` (with the capture) and `eager` (with the compiler taken out). `behind`: eager ended after the
-    statement that fails when it is compiled."""
+    statement that fails when it is compiled; `judged`: by a verdict of the program's own."""
 
     compiled: Capture
     eager: Outcome
     behind: bool
+    judged: bool = False
 
     @property
     def eager_fails(self) -> bool:
@@ -135,7 +136,7 @@ class TwoRuns:
             said = f"{lookups.launch.python} does not run Python: --python names the interpreter"
             return Ended("error", "machine_fault", said, machine_fault="no usable torch in this interpreter")
         if self.eager_fails:
-            return self._of_eager(lookups)
+            return None if self._asserts_what_is_wrong() else self._of_eager(lookups)
         # a child may have kept its output, and its count with it, to itself
         return None if self.eager.calls or self.compiled.child else self._unreached(lookups.compiles)
 
@@ -187,6 +188,10 @@ class TwoRuns:
     def _asks_for_what_is_made(self) -> bool:
         """Whether eager failed by what it did with all that it compiles, while it looked at something that only the compiler makes."""
         return bool(self.eager.unmade) and not self.eager.raised and self.reached and not self._same_failure()
+
+    def _asserts_what_is_wrong(self) -> bool:
+        """Whether the program ends well because compiled numbers are wrong, which it checks for: right ones do not pass that check."""
+        return self.judged and self.compiled.outcome.status == "ok" and bool(self.compiled.wrong)
 
     def _only_made(self, last: str) -> Ended:
         said = (

@@ -30,7 +30,7 @@ from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
 from bot.failure.machine_faults import fault_of, last_line, may_pass
 from bot.failure.outcome import Outcome
-from bot.failure.signature import ended_behind, signature_of
+from bot.failure.signature import ended_behind, is_own_verdict, signature_of
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
@@ -108,7 +108,7 @@ class Intake:
         hangs = failure.kind is Kind.HANG
         hang_after = slowness.hang_after(self.options, found.outcome, without, own) if hangs else self.options.hang_after or own
         found = self._with_graphs(found, failure.kind, hang_after)
-        found = found.model_copy(update={"eager_error": without.error, "partial": without.status != "ok"})
+        found = found.model_copy(update={"eager_error": without.error, "partial": runs.behind})
         if failure.kind is Kind.ACCURACY and without.raised and not found.wrong:
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         judged = failure.kind is Kind.ACCURACY or found.own_verdict
@@ -212,7 +212,10 @@ class Intake:
         return found.model_copy(update={"outcome": outcome, "signature": signature_of(outcome, script=self.options.target.name)})
 
     def _runs(self, found: Capture, without: Outcome) -> TwoRuns:
-        return TwoRuns(found, without, ended_behind(without, found.outcome.text, self.options.target.name))
+        script = self.options.target.name
+        ended = signature_of(without, script=script)
+        judged = ended is not None and is_own_verdict(ended, without, script=script)
+        return TwoRuns(found, without, ended_behind(without, found.outcome.text, script), judged)
 
     def _lookups(self) -> Lookups:
         launch, script = self._launch()

@@ -353,6 +353,18 @@ def test_wrong_numbers_are_the_failure_however_the_program_says_so(intake: Calla
     assert (found.failure.kind, found.own_end, found.capture.regions) == (Kind.ACCURACY, signature_of(own), (wrong,))
 
 
+@pytest.mark.parametrize("own", OWN)
+def test_a_program_that_asserts_what_is_wrong(intake: Callable[..., Intake], own: Outcome, tmp_path: Path) -> None:
+    """One that ends well only where compiled numbers are wrong fails with right ones, as eager's are. That is what it says, no error."""
+    wrong = Region(hook="aot", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path)
+    judged = own.model_copy(update={"calls": 1})
+    found = intake([PASSED, PASSED], [judged, judged], wrong=(wrong,)).run()
+    assert (found.failure.kind, found.capture.regions, found.capture.partial) == (Kind.ACCURACY, (wrong,), False)
+    with pytest.raises(Ended) as ended:
+        intake([PASSED, PASSED], [RAISED, RAISED, RAISED], wrong=(wrong,)).run()
+    assert ended.value.code == "fails_in_eager"
+
+
 NO_KEY = 'Traceback (most recent call last):\n  File "/a/fail.py", line 9, in name\n    return NAMES[int(v)]\nKeyError: {}\n'
 MISSED, OTHERWISE = (Outcome(status="raised", text=NO_KEY.format(key)) for key in (22, 4194283))
 
