@@ -85,6 +85,10 @@ def test_one_line_for_people() -> None:
     assert Signature(kind=Kind.CRASH, phase=Phase.RUN, signal="SIGSEGV", message="m").line() == "crash in run: SIGSEGV"
     printed = ERROR.model_copy(update={"message": "rank N", "said": "rank 3"})
     assert printed.line() == "exception in dynamo: A: B: rank 3"
+    # a repro of the graph ends in a comparison of its own, not with that status
+    left = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("SystemExit",), message="6")
+    assert left.line() == "accuracy in run: wrong numbers, of which the program says SystemExit: 6"
+    assert left.model_copy(update={"exception": ("AssertionError",)}).line() == "accuracy in run: AssertionError"
     assert printed.same(ERROR.model_copy(update={"message": "rank N", "said": "rank 4"})), "what people are shown is not compared"
     assert Signature(kind=Kind.HANG, phase=Phase.RUN).line() == "hang in run: hang"
     assert "\n" not in ERROR.model_copy(update={"message": "\n\nx" * 300}).line()
