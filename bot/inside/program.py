@@ -107,6 +107,25 @@ def ended_by(error: BaseException) -> Facts:
     return {"status": "raised", "text": format_error(error)}
 
 
+def threads_outlive(patience: float) -> bool:
+    """Whether threads that Python waits for at its end go on for more than `patience` seconds: a process of its own would not end."""
+    waited_for = [thread for thread in threading.enumerate() if not (thread.daemon or thread is threading.main_thread())]
+
+    def end_them() -> None:
+        # as Python does at its end: executors are told first, and then each thread is joined
+        for tell in reversed(getattr(threading, "_threading_atexits", ())):
+            tell()
+        for thread in waited_for:
+            thread.join()
+
+    if not waited_for:
+        return False
+    end = threading.Thread(target=end_them, daemon=True)
+    end.start()
+    end.join(patience)
+    return end.is_alive()
+
+
 def format_error(error: BaseException) -> str:
     """The traceback of an `error` as Python prints it, its middle left out where it is very long."""
     return shortened("".join(traceback.format_exception(type(error), error, error.__traceback__)))

@@ -162,6 +162,7 @@ class Facts(_Ended, total=False):
     printed: str
     drew: bool  # random numbers
     device: bool  # it started a GPU's runtime
+    lingers: bool  # it failed, and threads of its keep its process from ending
     calls: int  # of the compiler; this and the next four: task control
     raised: int  # how many of these calls raised
     asked: int  # how often the program asked whether it is being compiled, where the compiler would have been

@@ -13,6 +13,7 @@ import random
 import resource
 import signal
 import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,9 @@ from . import cache, early_exit, environment, kept_apart, program, warm
 from .eager import compiler_out, lifetimes, uninitialized
 from .protocol import SCRIPT, Facts, Precision, Question, Task
 from .tasks import frames, localize, origins, shapes_and_export
+
+# Seconds that threads may go on after what failed, at the least: else as long as it took to fail.
+LINGERS = 2.0
 
 
 def answer(question: Question, pipe: int) -> None:
@@ -41,9 +45,11 @@ def answer(question: Question, pipe: int) -> None:
     environment.state_before_torch(question.text)
     _seed(question.seed)
     before = generator_state()
-    own = os.getpid()
+    own, began = os.getpid(), time.monotonic()
     facts = TASKS[question.task](path, question)
     facts["drew"] = generator_state() != before
+    if facts["status"] in ("raised", "exit"):
+        facts["lingers"] = program.threads_outlive(max(LINGERS, time.monotonic() - began))
     facts["device"] = warm.runs_device()
     program.flush()
     if os.getpid() != own:

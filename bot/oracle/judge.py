@@ -144,6 +144,8 @@ class Judge:
         signature = signature_of(outcome)
         if signature is None or not criterion.matches(signature, outcome.text):
             return Judgment(Verdict.INFRA) if fault_of(outcome) else Judgment(Verdict.DIFFERENT, signature)
+        if facts.get("lingers"):  # in a process of its own it would fail and not end
+            return Judgment(Verdict.TIMEOUT)
         self._durations.failed(outcome.seconds)
         control = known or self._control(text, criterion, is_cancelled, outcome.text)
         verdict = control.verdict

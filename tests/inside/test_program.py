@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -53,3 +54,21 @@ def test_a_script_that_cannot_be_read_raises_what_python_raises(run: Any, data: 
     assert facts["text"].startswith("Traceback")
     assert error in facts["text"].splitlines()[-1]
     assert "During handling" not in facts["text"]
+
+
+# Asks in a process of its own, as its executors are ended.
+ASKS = "from bot.inside.program import threads_outlive\n{}\nimport os\nos._exit(threads_outlive(0.5))"
+
+
+@pytest.mark.parametrize(
+    ("threads", "outlive"),
+    [
+        ("", False),
+        ("import threading\nthreading.Thread(target=threading.Event().wait).start()", True),
+        ("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()", False),
+        ("import concurrent.futures as c\np = c.ThreadPoolExecutor(1)\np.submit(int)", False),
+    ],
+)
+def test_threads_that_python_would_wait_for(threads: str, outlive: bool) -> None:
+    run = subprocess.run([sys.executable, "-c", ASKS.format(threads)], cwd=Path(__file__).parents[2], check=False)
+    assert run.returncode == outlive

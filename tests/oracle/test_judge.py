@@ -267,6 +267,12 @@ def test_random_numbers_do_not_matter_where_nothing_runs() -> None:
     assert pool.tasks == ["run", "control"]
 
 
+def test_what_fails_and_does_not_end_is_no_candidate() -> None:
+    made, pool = judge({"run": {**FAILS, "lingers": True}, "control": CONTROL})
+    assert made.judge("script", CRITERION, RunPlan()).verdict is Verdict.TIMEOUT
+    assert pool.tasks == ["run"]
+
+
 def test_a_run_notes_what_is_blamed_where_the_plan_says_so() -> None:
     made, pool = judge({"origins": {**FAILS, "guesses": [["a"], ["a", "b"]]}, "control": CONTROL})
     assert made.judge("script", CRITERION, RunPlan(notes_blame=True)).blamed == (("a",), ("a", "b"))
