@@ -31,6 +31,8 @@ _UNWRITTEN = re.compile(r"(?P<plain>CRITICAL:torch\._inductor\.scheduler:)?Error
 # What an operator raised that ran on tensors that hold no values.
 _FAKES = f"fake_tensor{LOGGED}"
 _ERROR = re.compile(rf"[A-Za-z_][\w.]{{0,200}}{ERRORS}: ")
+# So many of the last lines that torch logged may tell of a fault of the machine.
+MAX_LOGGED = 2_000
 # What triton raises, alone: of whose kernel that is, only a program shows that compiles and has none of its own.
 _OF_TRITON = re.compile(
     r"(?:E {1,7}|> )?(?:triton(?:\.\w{1,40}){1,3}\.)?"
@@ -55,11 +57,16 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     """The failure of the compiler that `log` tells of alone so; none where any other error is `printed`, for that ended the program."""
     if any(not block.who.endswith(LOGGED) and (is_whole(block.text) or on_stack(block.text)) for block in printed.all):
         return
+    logged = [line for line, who in zip(log.text, log.who, strict=True) if who.endswith(LOGGED)]
+    if any(map(told_fault, logged[-MAX_LOGGED:])):
+        return
     if any(who.endswith(_GUARDS) for who in log.who):
         yield Failure("a program", "", _of_guard(log), seen=Seen.LOGGED, note=f"a guard could not be made, {_UNTOLD}")
         return
-    if any(who.endswith(_FAKES) and _ERROR.match(line) for line, who in zip(log.text, log.who, strict=True)):
-        yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"an operator failed where its results are traced, {_UNTOLD}")
+    raised = [line for line, who in zip(log.text, log.who, strict=True) if who.endswith(_FAKES) and _ERROR.match(line)]
+    if raised:
+        note = f"an operator failed where its results are traced, {_UNTOLD}"
+        yield Failure("a program", "", f"{HEADER}\n{raised[-1]}", seen=Seen.LOGGED, note=note)
         return
     if any(who.endswith(_ASKS) and line.startswith(_UNANSWERED) for line, who in zip(log.text, log.who, strict=True)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"a size that is traced could not be told, {_UNTOLD}")
@@ -77,8 +84,8 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     if any(_OF_TRITON.match(line) and not told_fault(line) for line in log.text) and _is_compiled(log.text):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="a kernel of a program that compiles failed, as triton says")
         return
-    logged = any(who.endswith(_KERNELS) for who in log.who)
-    if logged and not any(line == _HOOK or line.startswith(_CHOOSES) for line in log.text):
+    kernels = any(who.endswith(_KERNELS) for who in log.who)
+    if kernels and not any(line == _HOOK or line.startswith(_CHOOSES) for line in log.text):
         raised = [block.text for block in printed.all if block.who.endswith(_KERNELS)]
         yield Failure(
             "a program", "", raised[-1] if raised else "", seen=Seen.LOGGED, note=f"a kernel could not be compiled or launched, {_UNTOLD}"

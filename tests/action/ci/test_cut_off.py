@@ -224,7 +224,21 @@ def test_a_message_alone_behind_the_words_of_a_logger(mark: str, expected: list[
 )
 def test_an_operator_that_fails_where_it_is_traced_as_torch_logs_it(level: str, said: str, below: str, expected: list[str]) -> None:
     mark = f"[rank5]:{level}0216 16:37:13.835000 2683263 site-packages/torch/_subclasses/fake_tensor.py:2391] [0/0] "
-    assert verdicts(f"It fails\n\n```\n{mark}    raise ValueError(\n{mark}{said}\n```\n{below}") == expected
+    log = f"It fails\n\n```\n{mark}    raise ValueError(\n{mark}{said}\n```\n{below}"
+    assert verdicts(log) == expected
+    if expected:
+        assert said in str(candidates.rows(log, CheckoutPaths([]))[0]["why"])
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [("RuntimeError: it is made up", ["possible"]), ("RuntimeError: Compiler: cl is not found.", []), ("MemoryError: OOM", [])],
+)
+@pytest.mark.parametrize("logger", ["_guards", "_subclasses/fake_tensor"])
+def test_what_torch_logs_of_a_fault_of_the_machine(logger: str, said: str, expected: list[str]) -> None:
+    mark = f"E0626 23:15:06.340000 3772 site-packages/torch/{logger}.py:362] [2/0] "
+    frame = f'{mark}  File "/w/site-packages/torch/_inductor/cpp_builder.py", line 138, in made_up\n{mark}    raise made_up\n'
+    assert verdicts(f"It fails:\n\n{frame}{mark}{said}\n\n## To reproduce\n") == expected
 
 
 @pytest.mark.parametrize(
