@@ -14,9 +14,9 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 
-from bot.action.ci import benchmarks, buck_log, deaths, lines, logged, named_tests, passed, told_errors, unittest_log
+from bot.action.ci import benchmarks, buck_log, cut_off, deaths, lines, logged, named_tests, passed, told_errors, unittest_log
 from bot.action.ci.asked import CommandedTest, asked
-from bot.action.ci.compiles import ADVICE, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
+from bot.action.ci.cut_off import is_of_compiler, mentions_compiler
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
@@ -25,7 +25,7 @@ from bot.action.ci.programs import Started, begun_in, ran_in, started_in
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
-from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
+from bot.action.ci.tracebacks import MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
 from bot.models.failure import Signature
 
 MAX_FAILURES = 2_000
@@ -33,12 +33,6 @@ MAX_FAILURES = 2_000
 MAX_LOOSE = 200
 MAX_CHILDREN = 20
 
-_OF_COMPILER = re.compile(
-    r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|(?:-packages|[\\/]torchdynamo)[\\/]torch(?:dynamo|inductor)[\\/]"
-    rf"|(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]|triton|\b{COMPILERS}\b|{ADVICE}|\n{EXPLAINS}|{HANDS_OVER}|{OVERWRITTEN}|{STRIDES}|{TRACERS}|{TRACED}"
-    r"|\bUnsupported: [^\n]{1,2000}\n {0,4}Explanation: |torch_dynamo_resume_in_|<(?:graph break|resume) in "
-    r"|SubprocException|backend='[^'\n]{1,300}' raised:"
-)
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
@@ -52,7 +46,6 @@ _BARE = re.compile(
 # The first place that pytest shows of a test's stack is in its file.
 _TEST_PLACE = re.compile(r"(?P<file>(?:[^\s:]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py):\d{1,7}: ?(?:in test\w{0,200}|\w{0,200})$")
 _RUN_AGAIN = "To execute this test, run"
-_TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.LOGGED: 1, Seen.NAMED: 0, Seen.FILE: 0}
 
@@ -145,7 +138,7 @@ class _Log:
         if not is_elsewhere(shown.text):
             return shown
         for block in reversed(tracebacks(lines.read(shown.text))[-MAX_CHILDREN:]):
-            if _is_of_compiler(block):
+            if is_of_compiler(block):
                 return replace(shown, text=block.text)
         captured = [block for block in self.printed.between(section.start, section.end)[-MAX_CHILDREN:] if block.text not in shown.text]
         printed = captured or before[-MAX_CHILDREN:] or self._printed_by.get(shown.test, ())
@@ -175,7 +168,7 @@ class _Log:
 
     def _is_of_compiler(self, block: PrintedTraceback) -> bool:
         if block.start not in self._judged:
-            self._judged[block.start] = _is_of_compiler(block)
+            self._judged[block.start] = is_of_compiler(block)
         return self._judged[block.start]
 
     # excerpts, and programs that are no tests
@@ -252,7 +245,7 @@ class _Log:
             if any(block.who.endswith(LOGGED) or (is_whole(block.text) and not is_elsewhere(block.text)) for block in self.printed.all):
                 return []
             shown = next(self._programs(list(self.printed.all)[-1:]))
-            return [replace(shown, text=told.text, seen=told.seen, note=told.note) for told in told_errors.named(self.lines.text)]
+            return list(cut_off.told(shown, self.lines.text))
         text = self.lines.text
         readers = (named_tests.failures, named_tests.progressed, told_errors.failures, told_errors.titled)
         told = next(filter(None, (list(reader(text)) for reader in readers)), [])
@@ -269,7 +262,7 @@ class _Log:
         blocks = self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]
         harmless = passed.printed(self.lines.text, [block.start for block in blocks])
         for block in reversed([block for block in blocks if block.start not in harmless]):
-            compiled = bool(_OF_COMPILER.search(block.text))
+            compiled = mentions_compiler(block.text)
             tested = test_on_stack(block.text)[1] or (self._asked(block) and not is_whole(block.text))
             part, ends = parts.of(block.start), last.setdefault(block.who, set())
             is_last = part not in ends and (not ends or (is_whole(block.text) and block.who not in cut))
@@ -283,7 +276,7 @@ class _Log:
         quoted: Failure | None = None
         # the end of what only says that another process failed
         ended = [block for block in chosen if is_whole(block.text) or not is_elsewhere(block.text)]
-        for failure in self._programs((ended or chosen)[::-1]):
+        for failure in map(cut_off.caused, self._programs((ended or chosen)[::-1])):
             signature = sign(failure)
             if signature is None or signature.fingerprint in found:
                 continue
@@ -296,22 +289,9 @@ class _Log:
         told = list(found.values())
         for i, (failure, signature) in enumerate(told):
             if not parts.tell_again(signature, (later for _, later in told[i + 1 :])):
-                yield failure if is_whole(failure.text) else self._completed(failure)
+                yield failure if is_whole(failure.text) else cut_off.completed(failure, self.lines.text, self.printed.all)
         if quoted and not found:
             yield quoted
-
-    def _completed(self, cut: Failure) -> Failure:
-        """A failure whose traceback is `cut` off, with what was raised, where somebody's text says that above, or in its title."""
-        if len(self.lines.text) > MAX_TEXT:
-            return cut
-        bare = (block for block in self.printed.all if '  File "' not in block.text and is_whole(block.text))
-        said = {block.text for block in bare if _is_of_compiler(block)}
-        told = next((replace(cut, text=text, note=_TOLD_ABOVE) for text in said), None) if len(said) == 1 else None
-        told = told or next(told_errors.named(self.lines.text), None)
-        if told is None:
-            return cut
-        raised = told.text.partition("\n")[2]
-        return replace(cut, text=f"{cut.text}\n{raised}", seen=Seen.LOGGED, note=told.note)
 
     @cached_property
     def _fault_told(self) -> bool:
@@ -376,11 +356,6 @@ def _path(script: str) -> str:
 def _as_path(program: str) -> str:
     """The path of a `program` that is a file, or a module."""
     return program if program.endswith(".py") else file_of_module(program)
-
-
-def _is_of_compiler(block: PrintedTraceback) -> bool:
-    failure = Failure("", "", block.text)
-    return bool(_OF_COMPILER.search(block.text)) and is_compiled(sign(failure), failure)
 
 
 def _weight(failure: Failure) -> int:

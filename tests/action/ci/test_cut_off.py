@@ -96,6 +96,27 @@ def test_what_the_compiler_catches_itself(name: str, below: str, expected: list[
     assert verdicts(f"{FRAMES}{name}{handled}{below}") == expected
 
 
+@pytest.mark.parametrize("frames", ["", FRAMES])
+@pytest.mark.parametrize(
+    ("joint", "raised", "expected"),
+    [
+        ("During handling of the above exception, another exception occurred:", "InternalTorchDynamoError: made up", ["suggested"]),
+        ("The above exception was the direct cause of the following exception:", "InternalTorchDynamoError: made up", ["suggested"]),
+        # what the program then did with it is no part of it
+        ("It goes on:", "InternalTorchDynamoError: made up", ["suggested"]),
+        ("During handling of the above exception, another exception occurred:", "ModuleNotFoundError: No module named 'made_up'", None),
+    ],
+)
+def test_a_chain_that_is_cut_off_behind_what_the_compiler_raised(frames: str, joint: str, raised: str, expected: list[str] | None) -> None:
+    log = f"{frames}{raised}\n\nYou can suppress this exception\n\n{joint}\n\n{PROGRAM}"
+    if expected is None:
+        # it may have been caught
+        assert verdicts(log) == ["possible"] * bool(frames)
+        return
+    assert verdicts(log) == expected
+    assert "made up" in str(candidates.rows(log, CheckoutPaths([]))[0]["why"])
+
+
 def test_an_operator_that_runs_on_tensors_that_hold_no_values() -> None:
     fake = 'File "/w/site-packages/torch/_subclasses/fake_tensor.py", line 7, in dispatch\n    f()\n'
     called = '  File "/w/site-packages/torch/{}", line 6, in made_up\n    f()\n'
