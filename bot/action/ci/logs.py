@@ -161,7 +161,7 @@ class _Log:
         ran, at = "", 0
         for block in self.printed.all:
             while at <= block.start:
-                ran = running(self.lines.text[at]) or ran
+                ran = _running(self.lines.text[at]) or ran
                 at += 1
             found[ran] = [*found.get(ran, ())[-MAX_CHILDREN:], block]
         return found
@@ -316,7 +316,7 @@ class _Log:
         started = Started(is_text=short)
         for block in chosen:
             for line in self.lines.text[at : block.start]:
-                ran = running(line) or ran
+                ran = _running(line) or ran
                 if found := _FLAVOR.search(line[:500]) if "command" in line[:500] else None:
                     title = found["flavor"] or found["test"]
                 if line.endswith(" FAILED") and (found := _TABLE.match(line)):
@@ -324,7 +324,7 @@ class _Log:
                 started.see(line)
             at = block.start
             # the test may stand before the header
-            ran = running(self.lines.text[at]) or ran
+            ran = _running(self.lines.text[at]) or ran
             named = CommandedTest(ran) if ran else self._asked(block)
             on_stack = test_on_stack(block.text)
             if named and named.hint.program and on_stack[1] not in named.name:
@@ -347,6 +347,11 @@ class _Log:
                 # somebody may name the command below what it raised
                 hint, script = self._started.only, _path(self._started.script)
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint, script=script)
+
+
+def _running(line: str) -> str:
+    """The id of the test that pytest, or unittest, was about to run by `line`; empty where there is none."""
+    return running(line) or unittest_log.running(line)
 
 
 def _path(script: str) -> str:

@@ -28,7 +28,21 @@ _DOTTED = re.compile(
 )
 _GREEN = ("Error in ", "Failure in ")
 _HEADS = ("ERROR: ", "FAIL: ", "ERROR [", "FAIL [", *_GREEN)
+# What unittest writes before it runs a test (with `-v`), and what the test prints behind it.
+_BEGUN = re.compile(
+    r"(?P<name>test\w{0,300}) \((?P<where>[A-Za-z_]\w{0,200}(?:\.\w{1,200}){1,20})\) \.\.\."
+    r"(?! (?:ok|skipped|expected failure|unexpected success)\b)"
+)
 _DOUBLE, _SINGLE = "=" * 70, re.compile(r"-{10,70}$")
+
+
+def running(line: str) -> str:
+    """The id of the test that unittest, by `line`, was about to run; empty where there is none, or the test ended well."""
+    found = _BEGUN.match(line) if line.startswith("test") else None
+    if found is None:
+        return ""
+    module, _, cls = found["where"].removesuffix("." + found["name"]).rpartition(".")
+    return pytest_id("" if module == "__main__" else file_of_module(module), f"{cls}.{found['name']}") if module else ""
 
 
 def failures(lines: list[str]) -> Iterator[tuple[ShownFailure, Failure]]:

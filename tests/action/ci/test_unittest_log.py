@@ -30,3 +30,24 @@ def test_a_test_by_its_dotted_name(form: str, error: str, fail: str, case: str) 
 @pytest.mark.parametrize("line", ["Error in made.up", "Error in tests.test_a.TestA.test_b: it is made up", "ERROR: made.up.test_a"])
 def test_words_about_an_error(line: str) -> None:
     assert list(unittest_log.failures([line, "it goes on"])) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "test"),
+    [
+        ("test_b_cpu (__main__.TestA) ... ", "TestA::test_b_cpu"),
+        ("test_b_cpu (__main__.TestA.test_b_cpu) ... a/made_up.py:265: UserWarning: it is made up", "TestA::test_b_cpu"),
+        ("test_b (tests.test_a.TestA) ...", "tests/test_a.py::TestA::test_b"),
+        ("test_b (tests.test_a.TestA) ... skipped 'made up'", ""),
+        ("test_b (tests.test_a.TestA) ... ok", ""),
+        ("test_b (made up) ... it", ""),
+        ("test_b (TestA) ... it", ""),
+    ],
+)
+def test_what_was_printed_while_a_test_ran(line: str, test: str) -> None:
+    assert unittest_log.running(line) == test
+    cut = (
+        f'Traceback (most recent call last):\n{FRAMES.replace("test_", "")}  File "/w/torch/_inductor/graph.py", line 314, in f\n    g()\n'
+    )
+    found = candidates.rows(f"{line}\n[2023-01-21 22:52:53,752] torch._inductor.graph: [ERROR] made up\n{cut}", CheckoutPaths([]))
+    assert [row["test"] or "" for row in found] == [test]
