@@ -50,6 +50,14 @@ _MAIN = re.compile(
     rf"^{re.escape(HEADER)}\n(?:  File \"<frozen [^\n]{{1,200}}\n(?:    [^\n]{{0,500}}\n)?){{0,4}}{_RAN}",
     re.MULTILINE,
 )
+# What torchelastic's decorator wraps, as the first frame that a rank shows: the program's own.
+_RECORDED = re.compile(
+    rf"^{re.escape(HEADER)}\n"
+    r'  File "[^\n"]{1,500}/torch/distributed/elastic/multiprocessing/errors/__init__\.py", line \d{1,7}, in wrapper\n'
+    r"(?: {4}[^\n]{0,500}\n){0,2}"
+    r'  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in \w{1,200}$',
+    re.MULTILINE,
+)
 # Python's and torch's own, which start others.
 _STARTS = re.compile(r"(?:^|/)(?:lib/python[\d.]{1,6}/(?!(?:site|dist)-packages/)|(?:site|dist)-packages/torch/)")
 # In single quotes nothing means anything to a shell.
@@ -145,7 +153,7 @@ def ran_in(traceback: str) -> str:
 
 def begun_in(traceback: str) -> str:
     """The path of the program with which a `traceback` begins; empty where that is Python's or torch's, which start others."""
-    found = _MAIN.search(traceback)
+    found = _MAIN.search(traceback) or _RECORDED.search(traceback)
     return found["path"] if found and not _STARTS.search(found["path"]) else ""
 
 

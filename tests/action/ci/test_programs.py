@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.action.ci.failing_test import NO_HINT, Hint
-from bot.action.ci.programs import Started, started_in
+from bot.action.ci.programs import Started, begun_in, started_in
 
 
 def command(*lines: str, path: str = "/w/bench/run.py") -> str:
@@ -171,3 +171,18 @@ def test_what_stands_around_the_only_command_of_a_text(around: str) -> None:
     for line in (f"{around} NGPU=2 python a/run.py --b 1", f"NGPU=2 {around} python a/run.py --b 1"):
         assert started_in([line]).only == Hint(("NGPU=2",), "python a/run.py --b 1")
     assert started_in([f"It is {around} python a/run.py"]).only == Hint()
+
+
+@pytest.mark.parametrize(
+    ("frames", "path"),
+    [
+        (("/w/torch/distributed/elastic/multiprocessing/errors/__init__.py wrapper", "/w/made_up/train.py train"), "/w/made_up/train.py"),
+        (("/w/torch/distributed/elastic/multiprocessing/errors/__init__.py main", "/w/made_up/train.py train"), ""),
+        (("/w/made_up/train.py <module>", "/w/made_up/model.py forward"), "/w/made_up/train.py"),
+        (("/w/made_up/train.py train", "/w/made_up/model.py forward"), ""),
+    ],
+)
+def test_the_program_with_which_a_traceback_begins(frames: tuple[str, ...], path: str) -> None:
+    shown = [(file, function) for file, _, function in (frame.partition(" ") for frame in frames)]
+    text = "".join(f'  File "{file}", line 3, in {function}\n    return f(*args, **kwargs)\n           ^^^^\n' for file, function in shown)
+    assert begun_in(f"Traceback (most recent call last):\n{text}RuntimeError: made up") == path
