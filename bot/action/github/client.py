@@ -92,7 +92,9 @@ class GitHub:
             except GitHubError as error:
                 if error.status not in (401, 403, 404):
                     raise
-                self._login = ACTIONS_LOGIN
+                # an App's token may ask there alone, as that of a workflow may
+                named = self._http.viewer()
+                self._login, self._sure = named or ACTIONS_LOGIN, named is not None
         return self._login
 
     def is_ours(self, comment: Comment) -> bool:

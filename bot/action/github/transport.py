@@ -25,6 +25,12 @@ TIMEOUT = 30.0
 SHORT_TIMEOUT = 11.0
 PAGE = 100
 _PASSING = frozenset({429, 500, 502, 503, 504})
+_LOST = (
+    requests.ConnectionError,
+    requests.Timeout,
+    requests.exceptions.ChunkedEncodingError,
+    requests.exceptions.ContentDecodingError,
+)
 # A repository that was renamed or handed over answers so; how often a request follows that.
 _MOVED = frozenset({301, 302, 303, 307, 308})
 _MOST_MOVES = 5
@@ -78,7 +84,7 @@ def _headers(error: BaseException) -> Mapping[str, str]:
 def passing(error: BaseException) -> bool:
     """Whether the same request may succeed after `error`: a limit, a server's fault, a lost connection."""
     # half a JSON text is a ValueError of PyGithub's parser
-    if isinstance(error, (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError, UnusableAnswerError)):
+    if isinstance(error, (*_LOST, UnusableAnswerError)):
         return True
     if isinstance(error, ValueError) and not isinstance(error, requests.RequestException):
         return True
@@ -149,6 +155,8 @@ class Transport:
             began = self._now()
             try:
                 return ask()
+            except RecursionError as error:
+                raise UnusableAnswerError("an answer that is nested too deep") from error
             except Exception:
                 self._waited += max(self._now() - began, 0.0)
                 raise
@@ -216,6 +224,14 @@ class Transport:
             if error.status == 404:
                 return None
             raise
+
+    def viewer(self) -> str | None:
+        """The login of the token's owner by the GraphQL API; None where that does not say it."""
+        try:
+            answer = self.ask("POST", self._requester.graphql_url, body={"query": "query { viewer { login } }"})
+            return str(answer["data"]["viewer"]["login"])
+        except (GitHubError, KeyError, TypeError):  # its errors are answers with 200, of which any part may be null
+            return None
 
     def create(self, path: str, body: Any, find: Callable[[], Any]) -> Any:
         """POST `body` to `path` to create what must not exist twice.

@@ -48,8 +48,10 @@ def client(stub: Stub, clock: Clock, login: str | None = "bot") -> GitHub:
         (Fault(503, {"Retry-After": "soon"}), 1.0),
         (Fault(504), 1.0),
         (Fault(0), 1.0),
+        (Fault(200, {"Content-Type": "application/json"}, "[" * 100_000), 1.0),
+        (Fault(200, {"Content-Encoding": "gzip"}, "not packed"), 1.0),
     ],
-    ids=["secondary", "403 after", "primary", "429", "429 after", "500", "502 html", "503 words", "504", "reset"],
+    ids=["secondary", "403 after", "primary", "429", "429 after", "500", "502 html", "503 words", "504", "reset", "deep", "not packed"],
 )
 @pytest.mark.parametrize("verb", ["GET", "POST", "PATCH"])
 @pytest.mark.parametrize("late", [False, True])
@@ -216,6 +218,24 @@ def test_who_we_are(stub: Stub) -> None:
     stub.answers["GET", "/user"] = 200, {"login": "machine", "id": 3}
     assert client(stub, Clock(), None).login() == "machine"
     stub.answers["GET", "/user"] = 403, {"message": "Resource not accessible by integration"}
+    assert client(stub, Clock(), None).login() == ACTIONS_LOGIN
+
+
+def test_an_app_s_jobs_find_each_other_s_comments(stub: Stub) -> None:
+    """Its token may not ask for its owner but by GraphQL (renovatebot/renovate, lib/modules/platform/github/user.ts)."""
+    stub.answers["GET", "/user"] = 403, {"message": "Resource not accessible by integration"}
+    stub.answers["POST", "/graphql"] = 200, {"data": {"viewer": {"login": "bot"}}}
+    for text in ("by the gate", "by the report"):
+        client(stub, Clock(), None).upsert_comment(REPO, 7, MARK, text)
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nby the report"]
+
+
+@pytest.mark.parametrize(
+    "answer", [{"errors": [{"message": "x"}], "data": None}, {"data": {"viewer": None}}, {"errors": []}, {"data": []}], ids=str
+)
+def test_where_no_api_says_who_we_are_a_workflow_s_token_is_taken_for_granted(stub: Stub, answer: dict[str, object]) -> None:
+    stub.answers["GET", "/user"] = 403, {"message": "Resource not accessible by integration"}
+    stub.answers["POST", "/graphql"] = 200, answer
     assert client(stub, Clock(), None).login() == ACTIONS_LOGIN
 
 
