@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Reaction
@@ -74,8 +74,17 @@ def count_of_comment(body: str) -> int:
     return len(failures_of_comment(body)) + int(found["more"] or 0) if found else 0
 
 
-def answer(api: GitHub, repository: str, issue: int, event: str, run: int, body: str, failures: Sequence[str] = ()) -> int | None:
-    """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the one that is there.
+def answer(
+    api: GitHub,
+    repository: str,
+    issue: int,
+    event: str,
+    run: int,
+    body: str,
+    failures: Sequence[str] = (),
+    stays: Callable[[str], bool] = lambda _: False,
+) -> int | None:
+    """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the one that is there, unless that text `stays`.
 
     Its first line names the `failures` it is about.
 
@@ -83,6 +92,8 @@ def answer(api: GitHub, repository: str, issue: int, event: str, run: int, body:
     """
     try:
         known = api.own_comment(repository, issue, beginning(event))
+        if known is not None and stays(known.body):
+            return known.id
         return api.upsert_comment(repository, issue, marker(event, run, failures), body, known.id if known else None).id
     except GitHubError as error:
         log.warning("cannot comment on %s#%d: %s", repository, issue, error)

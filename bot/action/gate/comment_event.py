@@ -101,7 +101,8 @@ class Conversation:
 
     def _reply(self, body: str, reaction: Reaction, note: str) -> Decision:
         self._react(reaction)
-        self._say(body)
+        # a run that somebody starts again may be refused, as for commits pushed since: what it found before is true all the same
+        answer(self._api, self._repository, self._issue, self._key, self._settings.run_id, body, stays=notes.is_result)
         return Decision("refused", note=note)
 
     def _is_closed_to_us(self, comment: int | None) -> bool:

@@ -165,6 +165,19 @@ def test_commits_pushed_after_the_comment_are_not_run() -> None:
     assert "after the request" in said(api)
 
 
+def test_a_run_that_runs_again_and_is_refused_leaves_its_result() -> None:
+    """Somebody with write permission may start it again at any time, by the page of the run, and the head has moved since."""
+    api = Memory()
+    api.add_pull()
+    event = asked(f"/minify\n{BLOCK}", pull=True)
+    queued = only(outcome(event, api)).answer
+    api.upsert_comment(REPO, 7, queued.marker, f"{queued.marker}\n\n### 1. Minimized, interrupted, 42 s\n", queued.comment)
+    api.pushed = NOW + timedelta(seconds=1)
+    again = outcome(event, api)
+    assert (again.status, "pushed after the request" in again.note) == ("refused", True)
+    assert said(api).splitlines()[2] == "### 1. Minimized, interrupted, 42 s"
+
+
 @pytest.mark.parametrize(
     ("environment", "protected", "pushed", "allowed"),
     [("", True, True, False), ("forks", False, True, False), ("forks", True, False, False), ("forks", True, True, True)],

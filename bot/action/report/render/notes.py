@@ -8,6 +8,7 @@ from bot.action.report.render.layout import Block, fit, whole
 from bot.action.report.render.markdown import cell, code, fence, fence_within, fold_within, link
 from bot.action.report.render.text import clean, number, one_line, size
 from bot.models.request import Cause, Request
+from bot.models.result import TITLE
 
 _ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed behind it
 _WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
@@ -26,8 +27,18 @@ _AGAIN = "Repeat the command to ask once more"
 
 def pending(body: str) -> str | None:
     """The title of a comment with the text `body`, whose first line is our marker, if it promises an answer; None if it is one."""
-    title = next((line for line in body.splitlines()[1:] if line.strip()), "")
+    title = _title(body)
     return title if title.startswith(("### Queued", "### Still waiting", "### Minimizing", "### Set-up so far")) else None
+
+
+def is_result(body: str) -> bool:
+    """Whether a comment with the text `body`, whose first line is our marker, tells first of a program that was run to its end."""
+    said = tuple(words for status, words in TITLE.items() if status != "error")
+    return _title(body).removeprefix("### ").removeprefix("1. ").startswith(said)
+
+
+def _title(body: str) -> str:
+    return next((line for line in body.splitlines()[1:] if line.strip()), "")
 
 
 def queued(requests: Sequence[Request], runner_label: str, run_url: str | None) -> str:

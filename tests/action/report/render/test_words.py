@@ -47,6 +47,17 @@ def test_recorded_results_render_as_before(name: str) -> None:
     assert body == recorded.read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize("of", [1, 2])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_result_is_told_from_what_promises_or_refuses_one(name: str, of: int) -> None:
+    part = section(reports.request(), Folder(RESULTS / name))
+    body = render(reports.report(*[part] * of))
+    assert notes.is_result(body) == (status(part) != "error")
+    assert notes.pending(body) is None
+    others = (notes.queued([reports.request()], "gpu", None), notes.refused("x"), notes.ended(None, None), notes.failed("x", None))
+    assert not any(notes.is_result(f"{reports.MARKER}\n{other}") for other in others)
+
+
 GPU = RESULTS.parent / "gpu" / "h200"
 
 
