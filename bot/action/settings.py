@@ -23,6 +23,8 @@ _NAME = re.compile(r"(?!(?:request|result|unposted|comment|run)\Z)[a-z][a-z0-9]{
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Inputs whose values are told to nobody: what should not be in them may be a secret.
 _UNTOLD = ("env", "setup")
+# Runners are given their labels with commas between them; the others are those of lists, of groups and of quotations.
+_IN_NO_LABEL = frozenset(",[]{}\"'")
 # Seconds, of a machine of one's own.
 _LONGEST_JOB = 5 * 86_400.0
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
@@ -125,6 +127,9 @@ class Settings(BaseSettings):
             raise ValueError("is no JSON list of labels, but an empty one: is the workflow's input runner, or the variable in it, empty?")
         if not labels or not all(isinstance(label, str) and label for label in labels):
             raise ValueError("is no JSON list of labels")
+        if any(set(label) & _IN_NO_LABEL for label in labels):
+            # where a job asks for such a one, GitHub looks for it for a day
+            raise ValueError('names what no runner is labeled: several labels are a JSON list, like ["self-hosted", "gpu"]')
         return given
 
     @field_validator("name")

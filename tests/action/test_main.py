@@ -50,7 +50,18 @@ def test_the_token_is_not_printed(tmp_path: Path) -> None:
     assert "secret-token" not in done.stderr + done.stdout
 
 
-@pytest.mark.parametrize(("label", "words"), [("[]", "empty"), ('["a"', "is no JSON list"), ('["a", ""]', "is no JSON list")])
+@pytest.mark.parametrize(("label", "words"),
+    [
+        ("[]", "empty"),
+        ('["a"', "is no JSON list"),
+        ('["a", ""]', "is no JSON list"),
+        ("self-hosted, gpu", "names what no runner is labeled"),
+        ('["self-hosted,gpu"]', "names what no runner is labeled"),
+        ('{"group": "gpus", "labels": ["a"]}', "names what no runner is labeled"),
+        (' ["a"]', "names what no runner is labeled"),
+        ('"gpu"', "names what no runner is labeled"),
+    ],
+)
 def test_what_is_no_label_of_a_runner(monkeypatch: pytest.MonkeyPatch, label: str, words: str) -> None:
     """`[]` is what the workflow makes of an empty input, as where a variable of the repository is not set."""
     monkeypatch.setenv("INPUT_RUNNER-LABEL", label)
