@@ -37,6 +37,9 @@ RUNS_A_DAY = 4
 # Beside those of pull requests. What anybody can set off, or what follows on another run, has the head of the default branch whatever it
 # fetches and runs (GitHub's documentation of the events): nothing is known of its code.
 _EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "merge_group"})
+# Of the runs that an issue tells of, the last ones.
+_MOST_LOOKED_AT = 20
+_MET = "another run, red at the same moment, asked for the same"
 _UNSAID = "no comment could be written where the result would be told, so nothing is minimized"
 
 
@@ -98,13 +101,49 @@ class RedRun:
         return Decision("requests", tuple(posted), table) if posted else Decision("nothing", note=_UNSAID)
 
     def _posted_apart(self, taken: Sequence[groups.Group], first: Request, table: str) -> list[Request]:
-        """The requests for the groups `taken`, each with a comment on the issue about its signature."""
+        """The requests for the groups `taken`, each with a comment on the issue about its signature.
+
+        Raises:
+            Refusal: other runs of the same commit have asked for all of them.
+        """
         answers = [first.answer.model_copy(update={"issue": self._issue_about(group)}) for group in taken]
         posted: list[Request] = []
+        known = 0
         for request in of_groups(taken, answers, first, self._settings):
-            assert request.answer.issue is not None
-            posted += self._posted((request,), request.answer.issue, table)
+            issue = request.answer.issue
+            assert issue is not None
+            if self._is_told_of(issue):
+                known += 1
+                continue
+            for each in self._posted((request,), issue, table):
+                # as on a pull request: of two that meet the one whose comment is the older goes on
+                if self._is_told_of(issue, before=each.answer.comment):
+                    self._api.delete_comment(self._repository, each.answer.comment or 0)
+                    known += 1
+                else:
+                    posted.append(each)
+        if known and not posted:
+            raise Refusal(_MET)
         return posted
+
+    def _is_told_of(self, issue: int, before: int | None = None) -> bool:
+        """Whether comments on the `issue`, which is about one failure, are about this commit: of another run, or an earlier attempt of this
+        one; of those written `before` one where its id is given."""
+        try:
+            comments = self._api.comments(self._repository, issue)
+        except GitHubError as error:
+            log.warning("whether another run asked for the same is not known: %s", error)
+            return False
+        told = [each for each in self._told(comments) if before is None or each.id < before]
+        runs = [int(number) for each in told if (number := (event_of_comment(each.body) or "").split("-")[-2]).isdecimal()]
+        return any(map(self._is_of_this_commit, list(dict.fromkeys(reversed(runs)))[:_MOST_LOOKED_AT]))
+
+    def _is_of_this_commit(self, run: int) -> bool:
+        try:
+            return run == self._run.id or self._api.run(self._repository, run).head_sha == self._run.head_sha
+        except GitHubError as error:  # it was deleted, say
+            log.warning("what the run %d was about is not known: %s", run, error)
+            return False
 
     def _pull_request(self) -> PullRequest | None:
         """The open pull request that was run: by its head, or by the name of a merge queue's branch.
@@ -159,7 +198,7 @@ class RedRun:
         left = [request for request in posted if request.shown is None or request.shown.fingerprint[:SHORT] not in told]
         if not left:
             self._api.delete_comment(self._repository, comment)
-            raise Refusal("another run, red at the same moment, asked for the same")
+            raise Refusal(_MET)
         if len(left) == len(posted):
             return left
         return list(self._posted((left[0].model_copy(update={"causes": posted[0].causes}), *left[1:]), pull, table))

@@ -237,6 +237,27 @@ def test_of_runs_that_are_red_at_the_same_moment_one_asks() -> None:
     assert event_of_comment(comment.body) == "run-21-1"
 
 
+@pytest.mark.parametrize("meets", [False, True])
+def test_of_two_workflows_that_are_red_on_the_default_branch_for_one_push_one_asks(meets: bool) -> None:
+    """Each has a base of its own, which need not have failed: the same causes would be minimized twice, in two comments on their issues."""
+    api = Meeting()
+    for number, workflow in ((20, 3), (21, 4)):
+        made = api.add_run(number, "pytest", sha=MAIN, branch="main", event="push")
+        api.runs[number] = made.model_copy(update={"workflow_id": workflow})
+    api.other = 21 if meets else None
+    if not meets:
+        assert len(outcome(finished(api.runs[21]), api).requests) == 2
+    second = outcome(finished(api.runs[20]), api)
+    assert (second.status, "asked for the same" in second.note) == ("nothing", True)
+    for attempt in (21, 20):
+        ran_again = api.runs[attempt].model_copy(update={"run_attempt": 2})
+        assert outcome(finished(ran_again), api).status == "nothing"
+    assert [[event_of_comment(each.body) for each in api.comments(REPO, issue)] for issue in (500, 501)] == [["run-21-1"]] * 2
+    # a later commit that meets it anew is told of there
+    later = api.add_run(22, "pytest", sha="c" * 40, branch="main", event="push", hours=2.0)
+    assert len(outcome(finished(later), api).requests) == 2
+
+
 def test_what_only_one_of_such_runs_met_is_asked_for() -> None:
     api = Meeting()
     api.add_pull()
