@@ -112,7 +112,8 @@ class LogFormatter(logging.Formatter):
 
 
 def _run(job: Job, unusable: Unusable | None = None) -> int:
-    """The exit status of a job: 2 for unusable input, about which `unusable` may do something; 1 where GitHub does not answer."""
+    """The exit status of a job: 2 for unusable input, about which `unusable` may do something; 1 where GitHub does not answer, or for a
+    fault of ours."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogFormatter("%(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
@@ -132,6 +133,10 @@ def _run(job: Job, unusable: Unusable | None = None) -> int:
         return 2
     except GitHubError as error:
         sys.stderr.write(harmless(redaction.redact(f"torch-minify: GitHub does not answer: {error}\n")))
+        return 1
+    except Exception:
+        # what was raised may hold words of others: Python's own way to print it would leave secrets and commands to the runner in them
+        log.exception(FAULT)
         return 1
 
 

@@ -50,7 +50,8 @@ def test_the_token_is_not_printed(tmp_path: Path) -> None:
     assert "secret-token" not in done.stderr + done.stdout
 
 
-@pytest.mark.parametrize(("label", "words"),
+@pytest.mark.parametrize(
+    ("label", "words"),
     [
         ("[]", "empty"),
         ('["a"', "is no JSON list"),
@@ -121,6 +122,23 @@ def test_a_mode_is_done_with_the_github_that_is_handed_in(
     assert f"\n{outcome}\n" in (tmp_path / "output").read_text()
     assert (tmp_path / "request.json").exists() == (outcome == "requests")
     assert capsys.readouterr().out.startswith(outcome)
+
+
+def test_whatever_is_raised_its_words_are_no_commands_and_hold_no_secret(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    secret = "ghp_" + "a1B2" * 9
+
+    def connect(token: SecretStr, given: Settings) -> Memory:
+        raise RuntimeError(f"\n::add-mask::x\n::error::{secret}")
+
+    monkeypatch.setenv("INPUT_MODE", "sweep")
+    assert main(Edge(connect=connect)) == 1
+    (record,) = caplog.records
+    said = LogFormatter("%(message)s").format(record)
+    assert "a fault of ours" in said
+    assert secret not in said
+    assert not [line for line in said.splitlines() if line.startswith("::")]
 
 
 def test_a_report_with_an_input_that_it_cannot_use_writes_its_comment(
