@@ -19,6 +19,7 @@ from bot.inside.variables import is_setting
 
 _LEVELS = {"after_aot": "aot", "after_dynamo": "dynamo", "aoti": "aot_inductor"}
 _IMPORTED = re.compile(r"^\s*from torch\._dynamo\.repro\.(?:after_aot|after_dynamo|aoti) import run_repro", re.M)
+_SYMBOL = re.compile(r"(?:[us]|zu?f)\d+")
 _VERSION = re.compile(r"^# torch version: (\S+)", re.M)
 # Settings of the run that dumped it: what it wrote, and where to; what had been compiled was not compiled with Dynamo off.
 _OF_A_RUN = re.compile(
@@ -97,7 +98,7 @@ def read(text: str) -> Dump:
     """The graph in the `text` of a dumped script.
 
     Raises:
-        NotUnderstood: it is no Python, or its parts are not where PyTorch puts them.
+        NotUnderstood: it is no Python, its parts are not where PyTorch puts them, or its inputs have sizes that it does not know.
     """
     try:
         tree = ast.parse(text)
@@ -110,6 +111,11 @@ def read(text: str) -> Dump:
     call = _call(tree)
     if call is None:
         raise NotUnderstood("a script dumped by PyTorch without its call of run_repro: it ends too soon")
+    if unknown := _sizes_without_value(tree):
+        raise NotUnderstood(
+            f"a script dumped by PyTorch whose inputs have sizes that depend on data ({', '.join(unknown[:4])}), and that does not say"
+            " what they were; the program that it came from is needed"
+        )
     level, how = call
     found = Dump(
         level=level,
@@ -133,6 +139,14 @@ def _call(tree: ast.Module) -> tuple[str, dict[str, Any]] | None:
             how = {k.arg: k.value.value for k in node.keywords if k.arg and isinstance(k.value, ast.Constant)}
             return level, how
     return None
+
+
+def _sizes_without_value(tree: ast.Module) -> list[str]:
+    """The symbols in what makes the inputs that nothing gives a value. Of a size that depends on data PyTorch has none."""
+    known = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    loads = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "load_args"]
+    names = {node.id for function in loads for node in ast.walk(function) if isinstance(node, ast.Name)}
+    return sorted(filter(_SYMBOL.fullmatch, names - known), key=lambda name: (len(name), name))
 
 
 def _with_statements(found: Dump, tree: ast.Module, text: str) -> Dump:

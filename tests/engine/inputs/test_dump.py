@@ -190,6 +190,13 @@ def test_a_graph_that_pytorch_could_not_write_down_is_named_as_such():
         dump.read(AOT.replace("        cos =", "        self.true_graph_0 = <lambda>()\n        cos ="))
 
 
+def test_sizes_that_depend_on_data_and_have_no_value_are_named() -> None:
+    unbacked = AOT.replace("(s0, 3)", "(s0, u0 + 3, u12)")
+    with pytest.raises(NotUnderstood, match=r"depend on data \(u0, u12\)"):
+        dump.read(unbacked)
+    assert dump.read(unbacked.replace("s0 = 5", "s0 = 5\nu0 = u12 = 2")).ops == 1
+
+
 def test_a_script_that_only_speaks_of_run_repro_is_no_dump():
     assert dump.is_dump(AOT)
     assert dump.is_dump(AOTI)
