@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from bot.action.ci import told_errors
-from bot.action.ci.compiles import ADVICE, CLASSES, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS
+from bot.action.ci.compiles import ADVICE, CLASSES, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS, ends_at_import
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import is_compiled, sign
+from bot.action.ci.lines import title
 from bot.action.ci.python_words import JOINTS
+from bot.action.ci.told_errors import FAILS, WENT_ON
 from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, PrintedTraceback, is_whole
 
 _OF_COMPILER = re.compile(
@@ -21,6 +23,23 @@ _OF_COMPILER = re.compile(
 )
 # What nothing but the compiler raises.
 _RAISED = CLASSES | {"Unsupported"}
+# What somebody compiles with, in words, and how it is said that it fails; what tells of eager, too, or that this may happen. Another
+# Dynamo is a server.
+_COMPILING = re.compile(
+    r"\btorch[. ]compil|\btorch\.export\b|\b(?:Torch)?(?:dynamo|[Ii]nductor)\b"
+    r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
+)
+_NOT_WORKING = re.compile(
+    r"\berrs\b|\b(?:can't|cannot|could(?:n't| not)|unable to)\b|\b(?:does|do|did)(?:n't| not) work|\bnot working\b|\bincompatib",
+    re.IGNORECASE,
+)
+_EAGER = re.compile(r"\beager|\b(?:without|disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b", re.IGNORECASE)
+# A line of a program, or of a log.
+_NO_WORDS = re.compile(
+    r" {2}|.{0,200}\b(?:[WIVDE]\d{4} \d\d:|WARNING|INFO|DEBUG|Warning:)\b|(?:import|from|def|@|[+-]\s)|[\w.]{1,60} ?[=(]|E  |>  "
+)
+MAX_SAID = 2_000
+_SAID = "the text tells that compiling fails, and the log ends within a traceback"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
 
 
@@ -63,5 +82,20 @@ def completed(cut: Failure, lines: list[str], printed: tuple[PrintedTraceback, .
 
 
 def told(shown: Failure, lines: list[str]) -> Iterator[Failure]:
-    """The failure that is `shown` up to a frame that is not the compiler's, where the `lines` of somebody's text name what was raised."""
-    yield from (replace(shown, text=each.text, seen=each.seen, note=each.note) for each in told_errors.named(lines))
+    """The failure that is `shown` up to a frame that is not the compiler's, where the `lines` of somebody's text name what was raised, or
+    say that compiling fails.
+    """
+    found = next(told_errors.named(lines), None)
+    # what a title says may be somebody else's, below whose text another one is
+    head = title(lines)
+    if found:
+        yield replace(shown, text=found.text, seen=found.seen, note=found.note)
+    elif '  File "' in shown.text and not ends_at_import(shown.text) and any(_says(line) for line in lines if line is not head):
+        yield replace(shown, seen=Seen.LOGGED, note=_SAID)
+
+
+def _says(line: str) -> bool:
+    """Whether a `line` of words says that compiling fails, and not that eager does, or that it went on."""
+    words = line[:MAX_SAID]
+    fails = _COMPILING.search(words) and (FAILS.search(words) or _NOT_WORKING.search(words))
+    return bool(fails) and not (_NO_WORDS.match(words) or WENT_ON.search(words) or _EAGER.search(words))

@@ -117,6 +117,32 @@ def test_a_chain_that_is_cut_off_behind_what_the_compiler_raised(frames: str, jo
     assert "made up" in str(candidates.rows(log, CheckoutPaths([]))[0]["why"])
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("However, I get dynamo errors when trying it:", ["possible"]),
+        ("I cannot get it to work with `torch.compile` as described:", ["possible"]),
+        ("During compile, it errs out with the following assert.", ["possible"]),
+        ("I get an error:", []),
+        # it may not, and it may be of eager, or of something else that is called so
+        ("It fails with torch.compile and in eager:", []),
+        ("It fails without torch.compile:", []),
+        ("torch.compile may fail here:", []),
+        ("torch.compile falls back, the error is:", []),
+        ("Dynamo 1.4.2 fails to start:", []),
+        ("W0916 19:14:38 torch/_dynamo/made_up.py:7] torch.compile failed", []),
+        ("model = torch.compile(model)  # it fails", []),
+        ("# torch.compile fails", []),
+    ],
+)
+def test_words_that_tell_that_compiling_fails_above_a_traceback_that_is_cut_off(words: str, expected: list[str]) -> None:
+    assert verdicts(f"{words}\n\n```\n{PROGRAM}```\n") == expected
+    # what was raised is shown; a module is imported; a log of many other things
+    assert verdicts(f"{words}\n\n```\n{PROGRAM}KeyError: 'made up'\n```\n") == []
+    assert verdicts(f"{words}\n\n```\n{PROGRAM.replace('main(config)', 'import made_up')}```\n") == []
+    assert verdicts(f"{words}\n" + "it runs\n" * 300 + PROGRAM) == []
+
+
 def test_an_operator_that_runs_on_tensors_that_hold_no_values() -> None:
     fake = 'File "/w/site-packages/torch/_subclasses/fake_tensor.py", line 7, in dispatch\n    f()\n'
     called = '  File "/w/site-packages/torch/{}", line 6, in made_up\n    f()\n'
