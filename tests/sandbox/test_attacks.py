@@ -575,6 +575,8 @@ CALLS = {
     "reboot": (169, 142, (0, 0, 0, 0)),
     "clock_settime": (227, 112, (0, 0)),
     "type on a terminal": (16, 29, (0, 0x5412, 0)),
+    "have others wait who open a file": (72, 25, (0, 1024, 0)),
+    "watch a directory by signals": (72, 25, (0, 1026, 0)),
 }
 
 
