@@ -408,7 +408,7 @@ def test_later_calls_are_compared_where_first_ones_are_right(intake: Callable[..
     assert (found.failure, found.own_end, found.capture.regions) == (signature_of(own), None, ())
     # one that does not compare by itself, and passes
     found = intake([PASSED, PASSED, PASSED], [PASSED], later=(wrong,)).run()
-    assert (found.failure.kind, found.capture.regions, found.capture.runs) == (Kind.ACCURACY, (wrong,), 1)
+    assert (found.failure.kind, found.capture.regions, found.capture.runs) == (Kind.ACCURACY, (wrong,), 2)
     with pytest.raises(Ended, match="passes here"):
         intake([PASSED] * 7, [PASSED], later=()).run()
 
@@ -623,16 +623,26 @@ def test_a_run_that_was_not_made_is_none_in_which_the_program_passed(intake: Cal
         intake([PASSED], [PASSED], alone=not_made, accuracy="off").run()
 
 
-def test_a_program_that_passes_with_the_hooks_alone_fails(intake: Callable[..., Intake]) -> None:
-    """They import the compiler before it begins: what it changes of that does not count any more."""
-    found = intake([PASSED], [PASSED], alone=RAISED, accuracy="off").run()
+@pytest.mark.parametrize("slow", [0.0, 90.0])
+def test_a_program_that_passes_with_the_hooks_alone_fails(intake: Callable[..., Intake], slow: float) -> None:
+    """They import the compiler before it begins, and keep no compiled graphs: what these change of it does not count any more. It is run
+    alone however little time may be spent on further runs, and before later calls are compared."""
+    passed = PASSED.model_copy(update={"seconds": slow})
+    found = intake([passed], [PASSED], alone=RAISED, budget=500.0, later=(), accuracy="off").run()
     assert (found.failure.exception, found.capture.runs) == (("InternalTorchDynamoError",), 2)
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_what_it_says_of_its_results_alone_is_a_verdict(intake: Callable[..., Intake], own: Outcome) -> None:
+    found = intake([PASSED, PASSED], [PASSED, PASSED], alone=own).run()
+    assert (found.capture.own_verdict, found.failure, found.right_numbers) == (True, signature_of(own), True)
 
 
 @pytest.mark.parametrize(
     ("slow", "control", "said"),
     [
-        (PASSED.model_copy(update={"seconds": 90.0}), PASSED, "the program passes here$"),  # a sixth of the budget is less
+        (PASSED.model_copy(update={"seconds": 90.0}), PASSED, "the program passes here in 2 runs$"),  # a sixth of the budget is less
+        (PASSED.model_copy(update={"seconds": 600.0}), PASSED, "the program passes here$"),  # all of it is
         (PASSED, Outcome(status="ok"), "runs only where it cannot be taken out"),
         (PASSED, RAISED, "passes here, but not without the compiler"),
     ],
