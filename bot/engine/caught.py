@@ -36,8 +36,9 @@ def passes(found: Capture, without: Outcome) -> str:
     """
     often = f" in {found.runs} runs" if found.runs > 1 else ""
     ended = {"raised": last_line(without), "exit": f"it ends with status {without.exit}"}.get(without.status, "")
-    # an error that the compiler swallows is a failure only of a program that expects it
-    asserts = f", but not without the compiler: {ended}; a program that asserts this can be minimized" if ended else ""
+    # an error that the compiler swallows is a failure only of a program that expects it; of what else it asserts nothing is known
+    asserts = "; a program that asserts this can be minimized" if without.raised else ""
+    asserts = f", but not without the compiler: {ended}{asserts}" if ended else ""
     # a test of what the compiler refuses ends well, and so does a script that prints it
     lives = f", though it caught what the compiler raised ({found.caught}): a program that lets that through can be minimized"
     if without.raised:  # then one that lets it through may well fail in eager

@@ -60,7 +60,7 @@ def test_what_follows_from_it_is_not_asked(found: Capture) -> None:
         ("", Outcome(status="ok"), "the program passes here"),
         (
             "",
-            LEFT,
+            LEFT.model_copy(update={"raised": 1}),
             "passes here, but not without the compiler: it ends with status 1; a program that",
         ),
         (
@@ -78,3 +78,9 @@ def test_what_follows_from_it_is_not_asked(found: Capture) -> None:
 def test_what_is_said_of_one_that_passes(caught: str, without: Outcome, said: str) -> None:
     found = captured(Outcome(status="ok")).model_copy(update={"caught": caught})
     assert said in passes(found, without)
+
+
+def test_of_what_it_checks_without_an_error_nothing_is_promised() -> None:
+    """It may ask whether numbers differ, and leave with 0 where they do, by no more than rounding."""
+    said = passes(captured(Outcome(status="ok")), LEFT)
+    assert said == "the program passes here, but not without the compiler: it ends with status 1"
