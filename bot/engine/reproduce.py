@@ -210,7 +210,8 @@ class Intake:
         that does not count any more."""
         launch, script = self._launch()
         outcome = verify.run_fresh(launch, script, timeout=own, budget=self.budget)
-        return found.model_copy(update={"ended": outcome}).as_it_ended(self.options.target.name)
+        # what was compared with the hooks was not what fails so
+        return found.model_copy(update={"ended": outcome, "errors": None, "again": False}).as_it_ended(self.options.target.name)
 
     def _runs(self, found: Capture, without: Outcome) -> TwoRuns:
         script = self.options.target.name

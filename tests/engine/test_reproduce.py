@@ -634,8 +634,9 @@ def test_a_program_that_passes_with_the_hooks_alone_fails(intake: Callable[..., 
 
 @pytest.mark.parametrize("own", OWN)
 def test_what_it_says_of_its_results_alone_is_a_verdict(intake: Callable[..., Intake], own: Outcome) -> None:
-    found = intake([PASSED, PASSED], [PASSED, PASSED], alone=own).run()
+    found = intake([PASSED, PASSED], [PASSED, PASSED], alone=own, errors=(1e-9, 1e-9), later=()).run()
     assert (found.capture.own_verdict, found.failure, found.right_numbers) == (True, signature_of(own), True)
+    assert not found.nearness, "what was compared with the hooks passed"
 
 
 @pytest.mark.parametrize(
