@@ -40,6 +40,12 @@ _OF_TRITON = re.compile(
     r"|ValueError: Pointer argument \(at \d{1,3}\) cannot be accessed from Triton"
     r"|ptxas (?:fatal|error) )"
 )
+# The same in a sentence that says of what it was raised.
+_IN_WORDS = re.compile(
+    r"(?P<words>[^\n]{0,500}?)\b(?:g[eo]ts?|rais(?:es|ed)|throws?|hits?|saw) (?:an? |the )?`?"
+    r"RuntimeError: (?:Triton Error \[\w{1,10}\]: |PassManager::run failed)"
+)
+_COMPILED = re.compile(r"\btorch\.compile\b|\b(?:Torch)?[Ii]nductor\b")
 # An error of the compiler's as Python shows the object, in words that say that something failed with it.
 _SHOWN = re.compile(rf"(?P<words>[^\n]{{0,500}}?)\b(?P<name>{'|'.join(sorted(CLASSES))})\((?P<quote>['\"])(?P<said>[^\n]{{0,2000}})")
 _NO_ERROR = re.compile(r"\b(?:raise|except|assert\w{0,20}|isinstance|warn(?:ings?)?|info|debug)\b|Warning\b", re.IGNORECASE)
@@ -81,7 +87,8 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     if any(map(_UNCOMPILED.match, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")
         return
-    if any(_OF_TRITON.match(line) and not told_fault(line) for line in log.text) and _is_compiled(log.text):
+    told = any(_OF_TRITON.match(line) and not told_fault(line) for line in log.text) and _is_compiled(log.text)
+    if told or any(map(_tells, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="a kernel of a program that compiles failed, as triton says")
         return
     kernels = any(who.endswith(_KERNELS) for who in log.who)
@@ -99,6 +106,12 @@ def _shown(line: str) -> Failure | None:
         return None
     said = found["said"].partition(found["quote"] + ")")[0].partition("\\n")[0]
     return Failure("a program", "", f"{HEADER}\n{found['name']}: {said}", seen=Seen.LOGGED, note="the log shows an error of the compiler's")
+
+
+def _tells(line: str) -> bool:
+    """Whether a `line` of words says that triton failed in what compiles."""
+    found = _IN_WORDS.match(line[:MAX_LINE]) if "RuntimeError: " in line[:MAX_LINE] else None
+    return found is not None and bool(_COMPILED.search(found["words"])) and not (WENT_ON.search(line[:MAX_LINE]) or told_fault(line))
 
 
 def _is_compiled(text: list[str]) -> bool:

@@ -85,8 +85,9 @@ class Started:
     def see(self, line: str) -> None:
         """Take in the next `line` of a log."""
         if self._is_text:
+            line = line.lstrip(" ")
             ticked = _TICKED.match(line) if line.endswith(("`", "`.", "`:")) else None
-            line = ticked["command"] if ticked else line.lstrip(" ")
+            line = ticked["command"].strip() if ticked else line
         if self._goes_on(line):
             return
         line, self._begun = self._begun + line.strip() if self._begun else line, ""

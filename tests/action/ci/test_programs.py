@@ -117,6 +117,7 @@ def test_the_last_program(lines: tuple[str, ...], program: str) -> None:
         ("python -m made_up run.py", ""),
         ("- To see it, run: `NGPU=2 python run.py --a`", "NGPU=2 python run.py --a"),
         ("`python run.py`.", "python run.py"),
+        ("  ` python run.py `", "python run.py"),
         ("It runs `python run.py`", ""),
         ("`python run.py` or `python run.py --a`", ""),
     ],

@@ -191,6 +191,23 @@ def test_what_triton_says_of_a_program_that_compiles(raised: str, program: str, 
     assert verdicts(f"# A title\n\n{raised}\n\n```python\n{program}\n```\n\n```\n{ENDED}```\n") == []
 
 
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("With `torch.compile(model)` I got RuntimeError: Triton Error [CUDA]: made up", ["possible"]),
+        ("A test of Inductor raised RuntimeError: Triton Error [ZE]: 0x7.", ["possible"]),
+        ("The test of Inductor gets `RuntimeError: PassManager::run failed`", ["possible"]),
+        ("My kernel raised RuntimeError: Triton Error [CUDA]: made up", []),
+        ("Inductor raised RuntimeError: made up", []),
+        ("Inductor raised RuntimeError: Triton Error [CUDA]: out of memory", []),
+        ("Inductor raised RuntimeError: Triton Error [CUDA]: made up, which is fixed", []),
+    ],
+)
+def test_a_sentence_that_says_of_what_triton_raised(said: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n{said}\n\nThe case is:\n ` python test/a.py TestA.test_b `\n") == expected
+    assert verdicts(f"# A title\n\n{said}\n\n```\n{ENDED}```\n") == []
+
+
 PLACES = "made_up/passes.py:5 a_pass\ntorch/_inductor/fx_passes/made_up.py:12 _made_up\ntorch/_dynamo/made_up.py:7 _sorted\n"
 
 
