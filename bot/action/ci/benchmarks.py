@@ -26,10 +26,13 @@ _ROW = re.compile(
     r"^(?:\s{0,12}[-*] (?:\[ \] )?)?(?P<model>[\w./-]{1,200})\s{1,200}FAIL:\s{1,100}"
     r"(?P<what>(?P<count>\w{1,60})=(?P<got>\S{1,100}), expected=\S{1,100})\s*$"
 )
+# The end of such a table, with their names on the next line.
+_REGRESSED = re.compile(r"^(?:\s{0,12}[-*] )?Error: \d{1,5} models have accuracy status regressed:$")
 _COMMAND = re.compile(
     r"^(?:\++|\$) (?P<variables>(?:[A-Z_][A-Z0-9_]{0,100}=\S{0,300} )*)python (?P<words>benchmarks/dynamo/(?:\w{1,60})\.py .{1,4000})$"
 )
 _RUNNERS = ("huggingface.py", "timm_models.py", "torchbench.py")
+MAX_NAMES = 20_000
 # Options of a whole run that make no sense for one model.
 _WITH_VALUE = ("--output", "--output-directory", "--total-partitions", "--partition-id", "--only", "-k", "--exclude", "-x")
 
@@ -97,6 +100,10 @@ def failures(lines: list[str], printed: Printed) -> Iterator[Failure]:
     for row in tabled.values():
         run = by_model.get(row["model"])
         yield _failure(row["model"], row["got"], row["count"] == "accuracy", row["what"], run, printed, taken)
+    for i, line in enumerate(lines[:-1]):
+        if "Error: " in line[:20] and _REGRESSED.match(line):
+            named = [model for model in lines[i + 1][:MAX_NAMES].split() if model not in tabled]
+            yield from (Failure(model, model, "", seen=Seen.NAMED, note="its accuracy status regressed") for model in named)
     if not tabled:
         for run in runs:
             if run.how and not run.how.startswith("pass"):

@@ -404,6 +404,16 @@ def test_a_benchmark_that_is_told_of_in_a_list(item: str, expected: list[str]) -
     assert verdicts(f"# A title\n\n- [ ] a job\n{item}made_up.v2  FAIL:     accuracy=fail_accuracy, expected=pass\n") == expected
 
 
+@pytest.mark.parametrize("item", ["", "    - "])
+def test_the_benchmarks_that_a_job_names_at_its_end(item: str) -> None:
+    end = f"{item}Error: 2 models have accuracy status regressed:\n    made_up.v2 made_up.v3\n"
+    assert verdicts(f"it runs\n{end}") == ["possible", "possible"]
+    # the table says how
+    row = "made_up.v3  FAIL:     accuracy=fail_accuracy, expected=pass\n"
+    assert verdicts(f"it runs\n{row}{end}") == ["suggested", "possible"]
+    assert verdicts(f"it runs\n{end.replace('regressed', 'improved')}") == []
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
