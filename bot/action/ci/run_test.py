@@ -19,8 +19,10 @@ MAX_SAME_NAME = 50
 _BEGINS = re.compile(r"^PRINTING LOG FILE of (?P<file>\S{1,300}) \d{1,4}/\d{1,4} \(")
 _FAILED = re.compile(r"^(?P<file>[\w./-]{1,300}) \d{1,4}/\d{1,4} failed!(?: Received signal: (?P<signal>SIG[A-Z0-9]{1,10}))?$")
 _CONSISTENT = re.compile(r"^FAILED CONSISTENTLY: (?P<id>\S.{0,1000})$")
+# Somebody may quote it in a list.
 _LISTED = re.compile(
-    r"^The following tests failed (?P<how>consistently: |and then succeeded when run in a new process)(?P<ids>\[.{1,20000}\])$"
+    r"^(?:[-*] )?`?The following tests failed (?P<how>consistently: |and then succeeded when run in a new process)"
+    r"(?P<ids>\[.{1,20000}\])`?$"
 )
 _EXIT = re.compile(r"^Got exit code (?P<code>-?\d{1,4})(?: \((?P<signal>SIG[A-Z0-9]{1,10})\))?")
 _HINT = re.compile(
@@ -105,7 +107,7 @@ class RunTestLog:
                 self._named(named["id"], ended)
             elif timed_out := _TIMED_OUT.match(line) if line.startswith("TIMED OUT: ") else None:
                 self._timed_out(timed_out["id"].strip('"'))
-            elif listed := _LISTED.match(line) if line.startswith("The following tests failed ") else None:
+            elif listed := _LISTED.match(line) if "The following tests failed " in line[:40] else None:
                 self._listed(listed)
             elif failed := _FAILED.match(line) if " failed!" in line[:400] else None:
                 self._failed.setdefault(failed["file"], failed["signal"] or "")

@@ -414,6 +414,13 @@ def test_the_benchmarks_that_a_job_names_at_its_end(item: str) -> None:
     assert verdicts(f"it runs\n{end.replace('regressed', 'improved')}") == []
 
 
+@pytest.mark.parametrize("before", ["", "* ", "* `", "- `"])
+def test_the_tests_that_failed_each_time_as_somebody_quotes_them(before: str) -> None:
+    listed = "The following tests failed consistently: ['test/inductor/test_a.py::T::test_a', 'test/inductor/test_a.py::T::test_b']"
+    assert verdicts(f"The tests:\n\n{before}{listed}{'`' * before.count('`')}\n") == ["possible", "possible"]
+    assert verdicts(f"It says {listed}\n") == []
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
