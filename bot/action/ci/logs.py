@@ -16,6 +16,7 @@ from itertools import pairwise
 
 from bot.action.ci import benchmarks, buck_log, cut_off, deaths, lines, logged, named_tests, passed, told_errors, unittest_log
 from bot.action.ci.asked import CommandedTest, asked
+from bot.action.ci.compiles import says_that_it_compiles
 from bot.action.ci.cut_off import is_of_compiler, mentions_compiler
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
@@ -281,7 +282,7 @@ class _Log:
             if signature is None or signature.fingerprint in found:
                 continue
             if not is_compiled(signature, failure) and not is_wrong_in_test(signature, failure):
-                quoted = failure if quotes(signature, failure) else quoted
+                quoted = failure if quotes(signature, failure) or _starts(failure) else quoted
                 continue
             if not signature.exception and self._fault_told:
                 continue
@@ -352,6 +353,11 @@ class _Log:
 def _running(line: str) -> str:
     """The id of the test that pytest, or unittest, was about to run by `line`; empty where there is none."""
     return running(line) or unittest_log.running(line)
+
+
+def _starts(failure: Failure) -> bool:
+    """Whether the `failure` is of a test that compiles, as the log says, by another process which it started."""
+    return bool(failure.test) and is_elsewhere(failure.text) and says_that_it_compiles(failure)
 
 
 def _path(script: str) -> str:

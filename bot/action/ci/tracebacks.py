@@ -346,6 +346,7 @@ class Printed:
 _ELSEWHERE = re.compile(
     r"Engine core initialization failed|Server (?:exited unexpectedly|failed to start)"
     r"|(?:See|check the) (?:root cause|stack trace) \(?above"
+    r"|CalledProcessError: Command "
     r"|EngineCore encountered|EngineDead|Worker(?:Proc)? (?:initialization )?failed|ChildFailedError|ProcessExitedException"
     r"|ProcessRaisedException|returned non-zero|Integration test failed|process \d+ (?:terminated|exited|failed)"
     r"|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError|failed with (?:return ?code|exit)|non-?zero exit"

@@ -422,6 +422,20 @@ def test_the_tests_that_failed_each_time_as_somebody_quotes_them(before: str) ->
 
 
 @pytest.mark.parametrize(
+    ("file", "raised", "expected"),
+    [
+        ("inductor/test_a.py", "subprocess.CalledProcessError: Command '['python', '-c', 'import tor", ["possible"]),
+        ("inductor/test_a.py", "subprocess.CalledProcessError: Command 'a' returned non-zero exit status 1.", ["possible"]),
+        ("inductor/test_a.py", "KeyError: 'made up'", []),
+        ("test_a.py", "subprocess.CalledProcessError: Command 'a' returned non-zero exit status 1.", []),
+    ],
+)
+def test_a_test_whose_child_failed_in_a_text(file: str, raised: str, expected: list[str]) -> None:
+    frames = f'  File "/w/test/{file}", line 3, in test_b\n    run(x)\n  File "/w/lib/subprocess.py", line 7, in run\n    raise made_up\n'
+    assert verdicts(f"Trace:\n\n```\nTraceback (most recent call last):\n{frames}{raised}\n```\n") == expected
+
+
+@pytest.mark.parametrize(
     ("words", "expected"),
     [
         ("In the error message I find this line: {}", ["possible"]),
