@@ -76,7 +76,7 @@ class _Log:
             self._add(self._cause(section, shown) if shown.text else self._told(shown))
         for source in (
             self._of_unittest(),
-            deaths.failures(self.lines.text),
+            map(self._narrowed, deaths.failures(self.lines.text)),
             benchmarks.failures(self.lines.text, self.printed),
             map(self._told, buck_log.failures(self.lines.text, self.printed)),
             map(self._told, self.pytest.summarized()),
@@ -298,6 +298,12 @@ class _Log:
     def _fault_told(self) -> bool:
         """Whether the words around an excerpt say of what fault of the machine the process died, which its traceback, cut off, does not."""
         return len(self.lines.text) <= MAX_TEXT and any(map(told_fault, self.lines.text))
+
+    def _narrowed(self, died: Failure) -> Failure:
+        """A file in which a test `died`, with the test that the only command names, where that is of the file."""
+        named = self._only_asked if died.test == died.file and died.file else None
+        of_file = named is not None and f"/{named.test.partition('::')[0]}".endswith(f"/{died.file}")
+        return replace(died, name=named.name, test=named.test, hint=named.hint) if named and of_file else died
 
     @cached_property
     def _only_asked(self) -> CommandedTest | None:

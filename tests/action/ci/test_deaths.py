@@ -48,3 +48,13 @@ def test_the_command_of_what_dumped_its_stack() -> None:
     assert found(DUMP) == [("possible", "crash", None, None)]
     other = DIED.format("python b.py").replace("Segmentation fault", "Aborted")
     assert sorted(map(str, (row[0] for row in found(DUMP + other)))) == ["not a candidate", "possible"]
+
+
+def test_the_test_in_whose_file_python_died_by_the_only_command() -> None:
+    command = "PYTORCH_TEST_WITH_INDUCTOR=1   pytest test/test_a.py -k test_b"
+    died = f"test/test_a.py {DUMP}"
+    assert found(f"{command}\n\n{died}") == [
+        ("possible", "crash", "test/test_a.py::test_b", "PYTORCH_TEST_WITH_INDUCTOR=1 pytest test/test_a.py -k test_b")
+    ]
+    assert found(f"{command.replace('test_a', 'test_c')}\n\n{died}") == [("possible", "crash", "test/test_a.py", "pytest test/test_a.py")]
+    assert found(f"{command}\n{command}_c\n\n{died}") == [("possible", "crash", "test/test_a.py", "pytest test/test_a.py")]
