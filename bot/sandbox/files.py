@@ -24,7 +24,7 @@ def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
     Raises:
         OSError: it, or the directory that it is in, is a link; it is no plain file, or too large.
     """
-    with os.fdopen(_opened(path, most), "rb") as opened:
+    with os.fdopen(open_plain(path, most), "rb") as opened:
         return opened.read(most)
 
 
@@ -34,7 +34,7 @@ def copy_plain_file(source: Path, target: Path, most: int = MOST_BYTES) -> int:
     Raises:
         OSError: it, or the directory that it is in, is a link; it is no plain file, or too large.
     """
-    with os.fdopen(_opened(source, most), "rb") as opened:
+    with os.fdopen(open_plain(source, most), "rb") as opened:
         new = target.with_name(target.name + ".new")
         with open(new, "wb") as written:
             shutil.copyfileobj(opened, written)
@@ -43,7 +43,12 @@ def copy_plain_file(source: Path, target: Path, most: int = MOST_BYTES) -> int:
     return size
 
 
-def _opened(path: Path, most: int) -> int:
+def open_plain(path: Path, most: int = MOST_BYTES) -> int:
+    """A descriptor that reads the plain file `path`, of at most so many bytes (`most`).
+
+    Raises:
+        OSError: it, or the directory that it is in, is a link; it is no plain file, or too large.
+    """
     # what is around it may have been exchanged as well
     around = os.open(path.parent, _DIRECTORY)
     try:

@@ -102,8 +102,8 @@ _SOCKET, _SOCKETPAIR, _IOCTL, _PRLIMIT, _SETRLIMIT, _FCNTL = (41, 198), (53, 199
 # every namespace that a process can be cloned into
 _NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # typing for others on a terminal
-# Of fcntl, <linux/fcntl.h>. For a lease it is enough to be the owner of a file that may be read: whoever opens it for writing waits then, up
-# to 45 s each time. A directory's changes are told of as inotify does. Landlock is not asked about either.
+# Of fcntl, <linux/fcntl.h>. For a lease it is enough to be the owner of a file that may be read: whoever opens it for writing waits then,
+# up to 45 s each time. A directory's changes are told of as inotify does. Landlock is not asked about either.
 _F_SETLEASE, _F_NOTIFY = 1024, 1026
 _X32 = 0x40000000
 

@@ -14,6 +14,7 @@ import json
 import math
 import os
 import shutil
+import stat
 import tempfile
 import threading
 import time
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import platformdirs
 
-from bot.sandbox.files import Scratch, take_over
+from bot.sandbox.files import Scratch, open_plain, read_plain, take_over
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import environment
 from bot.workers.process import Interrupted, Patience, Wanted, run_process
@@ -50,8 +51,9 @@ def directory() -> Path:
 def seed(cache: Path) -> None:
     """Copy the kept probes into the compile directory `cache`. What cannot be read is probed anew."""
     for library in directory().glob("*/*.so"):
-        for file in (library.with_suffix(".cpp"), library):
-            _copied(file, cache / file.parent.name / file.name)
+        with contextlib.suppress(OSError):
+            for file in (library.with_suffix(".cpp"), library):
+                _copied(file, cache / file.parent.name / file.name)
 
 
 def make(python: str, box: Sandbox, *, anew: bool = True, wanted: Wanted = None) -> None:
@@ -138,12 +140,15 @@ class Maker:
 
 
 def keep(cache: Path) -> None:
-    """Keep the probes of the compile directory `cache`, whose process has ended by itself and ran no program: what it wrote is whole."""
+    """Keep the probes of the compile directory `cache`, whose process has ended by itself and ran no program: what it wrote is whole.
+
+    The interpreter and its packages may be anybody's, and we may read what they may not: no link is followed, and no pipe waited for.
+    """
     for text in cache.glob("??/*.cpp"):
         library = text.with_suffix(".so")
         with contextlib.suppress(OSError):
-            if text.stat().st_size < _LARGEST and _MARK in text.read_bytes() and library.is_file():
-                for file in (text, library):
+            if _MARK in read_plain(text, _LARGEST - 1):
+                for file in (library, text):
                     _copied(file, directory() / file.parent.name / file.name)
 
 
@@ -187,15 +192,20 @@ def _lend_headers(names: list[str], box: Sandbox) -> None:
 
 
 def _copied(source: Path, target: Path) -> None:
-    """In one step, since another job may read; what lies there already is the same."""
-    with contextlib.suppress(OSError):
+    """In one step, since another job may read; what lies there already is the same. Nothing but a plain file is copied.
+
+    Raises:
+        OSError: it is none.
+    """
+    with os.fdopen(open_plain(source), "rb") as opened, contextlib.suppress(OSError):
         if target.exists():
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(dir=target.parent, suffix=".partial")
-        os.close(handle)
         try:
-            shutil.copy(source, partial)
+            with open(handle, "wb") as written:
+                shutil.copyfileobj(opened, written)
+            os.chmod(partial, stat.S_IMODE(os.fstat(opened.fileno()).st_mode))
             os.replace(partial, target)
         except OSError:
             Path(partial).unlink(missing_ok=True)

@@ -49,6 +49,24 @@ def test_probes_alone_go_from_one_directory_to_the_next(tmp_path: Path) -> None:
     assert (second / "ab" / "cabc.cpp").read_text(encoding="utf-8") == PROBE
 
 
+def test_of_what_an_interpreter_left_no_link_is_followed_and_no_pipe_is_waited_for(tmp_path: Path) -> None:
+    """It may be a stranger's: the engine reads with its own rights, and what it kept every program can read."""
+    first, second, secret = tmp_path / "first", tmp_path / "second", tmp_path / "secret"
+    secret.write_text("canary")
+    for name in ("cabc", "cdef", "cghi"):
+        compiled(first, name, PROBE)
+    (first / "ab" / "cabc.so").unlink()
+    (first / "ab" / "cabc.so").symlink_to(secret)
+    (first / "de" / "cdef.cpp").unlink()
+    os.mkfifo(first / "de" / "cdef.cpp")
+    (first / "gh").rename(tmp_path / "elsewhere")
+    (first / "gh").symlink_to(tmp_path / "elsewhere")
+    toolchain.keep(first)
+    toolchain.seed(second)
+    assert files(second) == set()
+    assert not any("canary" in path.read_text() for path in (tmp_path / "kept").rglob("*") if path.is_file())
+
+
 def test_what_is_there_stays(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     compiled(first, "cabc", PROBE)
