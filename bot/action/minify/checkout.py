@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,6 +30,26 @@ def fetch(server: str, repository: str, commit: str, where: Path, token: str, en
     _git(["init", "--quiet", str(where)], environment)
     _git(["-C", str(where), "fetch", "--quiet", "--depth=1", "--no-tags", "--", url, commit], {**environment, **_header(server, token)})
     _git(["-C", str(where), "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", "FETCH_HEAD"], environment)
+
+
+def leading_out(command: str | None, where: Path, top: Path) -> str | None:
+    """The path of a Python file that the `command`, run in the directory `where`, names outside of the checkout `top`, also by a link in
+    it; None where it names none.
+
+    The engine lets a program read its own file and what lies beside it, and keeps a copy: neither a commit nor a log must have that be
+    another repository's checkout on the same machine.
+    """
+    try:
+        words = shlex.split(command or "")
+    except ValueError:  # an open quotation mark: the engine says so
+        return None
+    for word in words:
+        path = word.partition("::")[0]
+        # a test's file, or a script's: an interpreter of a virtual environment leads out as well
+        named = ".py" in os.path.basename(path) and os.path.lexists(where / path)
+        if named and not Path(os.path.realpath(where / path)).is_relative_to(os.path.realpath(top)):
+            return path
+    return None
 
 
 def _header(server: str, token: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ from typing import Literal
 from bot.action import request_file
 from bot.action.console import FAULT, Console, JobOutcome
 from bot.action.minify import leftovers, venv
+from bot.action.minify.checkout import leading_out
 from bot.action.minify.child_process import Children, Stopped, ignore_line, stop_on_signals
 from bot.action.minify.handover import hand_over
 from bot.action.minify.isolation import Identities, allowed_environment, chown_like_parent
@@ -263,6 +264,8 @@ class JobDirectory:
             self._unless_stopped()
             return status
         where = self._directory(checkout)
+        if (path := leading_out(self.request.command, where, checkout)) is not None:
+            raise NotReadyError(f"{path} is not in the checkout, or leads out of it")
         if self.request.launcher and not self.venv.is_dir():
             python = self._launched(where)
         engine = [*self.config.engine, *arguments(self.request, self.config, script=self.script, python=python, out=self.out)]

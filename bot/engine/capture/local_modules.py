@@ -15,6 +15,7 @@ from pathlib import Path
 
 from bot.engine.capture.hints import script_lines
 from bot.reduce.source.text.normal_form import parsed
+from bot.sandbox import paths
 
 # More text than this is no helper beside a script.
 MOST_CHARACTERS = 1_000_000
@@ -27,7 +28,7 @@ def local_modules(script: Path, further: Sequence[Path] = (), package: str = "")
     """Full name to text of each module that the script imports, itself or through others, and that lies beside it or in `further`.
 
     The directory of the script comes first; where it is run as a module of a `package`, only `further` counts. What is not Python,
-    or not readable, is left out.
+    or not readable, is left out; so is what lies there by a link alone, or is a secret: we may read it, and the program may not.
     """
     found: dict[str, str] = {}
     waiting = _imports_of(script, package)
@@ -35,7 +36,7 @@ def local_modules(script: Path, further: Sequence[Path] = (), package: str = "")
     while waiting and sum(map(len, found.values())) < MOST_CHARACTERS:
         name = waiting.pop(0)
         file = _file(directories, name)
-        if name in found or file is None or file.resolve() == script.resolve():
+        if name in found or file is None or file.resolve() == script.resolve() or not _is_programs(file, directories):
             continue
         try:
             text = read_source(file)
@@ -91,6 +92,14 @@ def _file(directories: Sequence[Path], name: str) -> Path | None:
     places = [directory.joinpath(*name.split(".")) for directory in directories]
     files = (file for place in places for file in (place / "__init__.py", place.with_name(place.name + ".py")))
     return next((file for file in files if file.is_file()), None)
+
+
+def _is_programs(file: Path, directories: Sequence[Path]) -> bool:
+    """Whether the program may read the `file` that it would import: below one of the `directories`, and no secret, wherever links lead."""
+    real = Path(os.path.realpath(file))
+    places = [Path(os.path.realpath(place)) for place in (*directories, Path.cwd())]
+    below = next((real.relative_to(place) for place in places if real.is_relative_to(place)), None)
+    return below is not None and paths.SECRET.isdisjoint(below.parts)
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:

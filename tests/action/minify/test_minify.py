@@ -226,6 +226,37 @@ def test_a_directory_that_is_none(tmp_path: Path, checkout: Path, runner: dict[s
     assert "has no directory" in (out / "result.json").read_text()
 
 
+@pytest.mark.parametrize(
+    ("command", "kept"),
+    [
+        ("pytest t.py::test_x", False),
+        ("pytest 'there/other.py::TestY::test_z[a b]'", False),
+        ("A=1 python t.py TestY.test_z", False),
+        ("python ../other/other.py TestY.test_z", False),
+        ("pytest {other}/other.py::test_x", False),
+        (".venv/bin/python -m pytest model.py::test_x", True),
+        ("pytest inner.py::test_x", True),
+        ("pytest gone.py::test_x", True),
+        ("pytest 't.py::test_x", True),
+    ],
+)
+def test_a_link_in_a_commit_shows_nothing_of_another_checkout(
+    tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console, command: str, kept: bool
+) -> None:
+    """What a program's own file is, and what lies beside it, it may read, and a copy of it is handed on."""
+    other = tmp_path / "other"
+    (other / "bin").mkdir(parents=True)
+    (other / "other.py").write_text("")
+    (checkout / ".venv/bin").mkdir(parents=True)
+    links = {"t.py": other / "other.py", "there": other, ".venv/bin/python": sys.executable, "inner.py": "model.py"}
+    for name, target in links.items():
+        (checkout / name).symlink_to(target)
+    out = tmp_path / "out"
+    minify.minify(request(script=None, command=command.replace("{other}", str(other))), RunnerConfig(checkout, **runner), out, console)
+    assert (out / "seen.json").exists() == kept
+    assert ("leads out of it" in (out / "result.json").read_text()) == (not kept)
+
+
 def test_whatever_goes_wrong_leaves_a_result(tmp_path: Path, checkout: Path, runner: dict[str, Any], console: Console) -> None:
     """The report reads nothing else of this job."""
     out = tmp_path / "out"

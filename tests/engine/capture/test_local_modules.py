@@ -43,6 +43,19 @@ def test_what_is_not_python_is_left_out(tmp_path: Path) -> None:
     assert local_modules(script) == {}
 
 
+def test_a_link_shows_nothing_that_the_program_may_not_read(tmp_path: Path) -> None:
+    """In a stranger's checkout it may lead anywhere; what is imported is written into the repro."""
+    outside, project = tmp_path / "outside", tmp_path / "project"
+    (outside / "package").mkdir(parents=True)
+    (project / "inner").mkdir(parents=True)
+    for path in (outside / "credentials.json", outside / "package/__init__.py", project / "inner/helper.py", project / ".env"):
+        path.write_text("KEY = 'canary'\n")
+    for name, target in {"a.py": outside / "credentials.json", "b": outside / "package", "c.py": "inner/helper.py", "d.py": ".env"}.items():
+        (project / name).symlink_to(target)
+    (project / "main.py").write_text("import a, b, c, d\n")
+    assert set(local_modules(project / "main.py")) == {"c"}
+
+
 @pytest.mark.parametrize("raw", ["x = 1\n".encode("utf-16"), b"x = 1\0\n", b"# coding: rot13\nk = 1\n", b"x = " + b"-" * 100_000 + b"1\n"])
 def test_a_script_that_cannot_be_read_has_no_modules(tmp_path: Path, raw: bytes) -> None:
     script = write(tmp_path, main="import broken\n", helper="")
