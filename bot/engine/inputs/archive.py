@@ -18,6 +18,11 @@ MOST_RATIO, RATIO_FROM = 200, 64 * 2**20
 _BLOCK = 2**20
 # The others unpack a whole piece at once, however little is asked for: 500 bytes may become a gigabyte.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# What those that are damaged, cut off or locked with a password raise, that lead beyond all files, or have an entry without a name.
+_UNREADABLE = (
+    *(zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError),
+    *(NotImplementedError, ValueError, OverflowError, IndexError),
+)
 _GZIP = b"\x1f\x8b"
 
 
@@ -25,17 +30,21 @@ def is_archive(path: Path) -> bool:
     """Whether the file `path` is an archive that `unpack` reads."""
     try:
         return zipfile.is_zipfile(path) or tarfile.is_tarfile(path) or _is_gzip(path)
-    except (EOFError, zlib.error, OSError):
+    except _UNREADABLE:
         return True  # compressed, and cut off before there is a name: to unpack it says so
 
 
 def is_of_torch(path: Path) -> bool:
-    """Whether the archive `path` was written by torch: an exported program, a package, saved tensors."""
-    if not zipfile.is_zipfile(path):
+    """Whether the archive `path` was written by torch: an exported program, a package, saved tensors. A damaged one is not: to unpack it
+    says what is wrong."""
+    try:
+        if not zipfile.is_zipfile(path):
+            return False
+        with zipfile.ZipFile(path) as archive:
+            # the names are below the archive's own; `version` and `byteorder` are the files of torch's writer
+            last = {name.rpartition("/")[2] for name in archive.namelist() if name.count("/") <= 2}
+    except _UNREADABLE:
         return False
-    with zipfile.ZipFile(path) as archive:
-        # the names are below the archive's own; `version` and `byteorder` are the files of torch's writer
-        last = {name.rpartition("/")[2] for name in archive.namelist() if name.count("/") <= 2}
     return "byteorder" in last or "archive_format" in last or {"version", "data.pkl"} <= last
 
 
@@ -61,7 +70,7 @@ def unpack(path: Path, into: Path, unpacked: int = 0) -> int:
                     if unpacked > MOST_UNPACKED or unpacked - before > max(RATIO_FROM, MOST_RATIO * packed):
                         raise NotUnderstood(f"an archive of {packed:,} bytes that unpacks to more than {unpacked - before:,}: refused")
                     out.write(block)
-    except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+    except _UNREADABLE as error:
         raise NotUnderstood(f"an archive that cannot be unpacked: {error}") from error
     return unpacked
 

@@ -157,6 +157,22 @@ def test_so_is_one_with_other_bytes_in_its_middle(tmp_path: Path, into: Path) ->
         unpack(path, into)
 
 
+@pytest.mark.parametrize("how", ["its mark", "its version", "a name"])
+def test_one_with_a_damaged_directory_is_none_of_torch_s_and_is_said_to_be_damaged(tmp_path: Path, into: Path, how: str) -> None:
+    path = zipped(tmp_path / "held", {"a": b"words", "b": b"words"})
+    whole = bytearray(path.read_bytes())
+    at = whole.index(b"PK\x01\x02")
+    # APPNOTE.TXT, 4.3.12: the signature, the version that is needed, the length of the name, and the name, which goes on as a field then
+    spoiled = {"its mark": (at, b"PK\x09\x09"), "its version": (at + 6, b"\xff\x00"), "a name": (at + 28, b"\0\0\x01\0")}
+    place, other = spoiled[how]
+    whole[place : place + len(other)] = other
+    path.write_bytes(whole)
+    assert is_archive(path)
+    assert not is_of_torch(path)
+    with pytest.raises(NotUnderstood, match="an archive that cannot be unpacked"):
+        unpack(path, into)
+
+
 def test_what_is_no_archive(tmp_path: Path) -> None:
     path = tmp_path / "a"
     for content in (b"", b"import torch\n"):
