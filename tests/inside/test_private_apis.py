@@ -67,6 +67,10 @@ TABLE = [
     *rows("torch._dynamo.convert_frame", "CatchErrorsWrapper", "CatchErrorsWrapper.__call__(self, frame, cache_entry, frame_state)"),
     *rows("torch.autograd", "_engine_run_backward"),
     *rows("torch.autograd.graph", "_engine_run_backward"),
+    # kernels from a pool
+    *rows("torch._inductor.async_compile", "AsyncCompile.triton(self, kernel_name, source_code)", "AsyncCompile.use_process_pool"),
+    *rows("torch._inductor.async_compile", "CompiledTritonKernels.remove_future(kernel_src)", "LambdaFuture(result_fn)"),
+    *rows("torch._inductor.config", "patch", "compile_threads"),
     # comparisons
     *rows("torch._dynamo.debug_utils", "clone_inputs_retaining_gradness(example_inputs)", "cast_to_fp64(model, inputs)"),
     *rows("torch._dynamo.testing", "requires_bwd_pass(out)", "reduce_to_scalar_loss(out)"),

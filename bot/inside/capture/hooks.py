@@ -17,7 +17,8 @@ from typing import Any
 import torch
 
 from ..eager import accuracy
-from . import recipe
+from ..shortcuts import shortcut
+from . import kernel_pool, recipe
 from .afterwards import MOST, Afterwards
 from .captured_graph import CapturedGraph
 from .tracker import Tracker
@@ -115,6 +116,9 @@ def _inductor(tracker: Tracker) -> None:
             if tracker.aoti:  # the package, not this graph, is what the user sees fail
                 return wrapped(gm, example_inputs, *args, **kwargs)
             tracker.blame.forget()
+            if kernel_pool.is_of_use(example_inputs):
+                with shortcut("compiling kernels side by side"):
+                    kernel_pool.begin()
             with tracker.watching(region, "compile", beforehand=tracker.beforehand):
                 compiled = wrapped(gm, example_inputs, *args, **kwargs)
             if isinstance(compiled, str) or not callable(compiled):
