@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from bot.engine.trail import Trail
 from bot.failure.outcome import Outcome
 from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle import diagnose
+from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
 from bot.oracle.judge import Judgment
 from bot.oracle.oracle import Begun
@@ -216,3 +219,51 @@ def test_what_fails_only_where_nothing_was_imported_is_asked_in_fresh_processes(
     assert isinstance(found.oracle, OnlyFresh)
     assert found.oracle.fresh
     assert "each question gets a fresh process" in capsys.readouterr().err
+
+
+class Settled(Asked):
+    """An oracle for which a graph's call fails, and nothing smaller does."""
+
+    is_steady = True
+    budget = Budget(60.0)
+    judge = SimpleNamespace(isolation="warm")
+
+    def __init__(self, needs: str) -> None:
+        super().__init__(needs)
+        self.ledger = SimpleNamespace(queries=0, memo_hits=0)
+
+    def narrowed(self, *_: Any, **__: Any) -> Settled:
+        return self
+
+    def ask(self, _: Any) -> Verdict:
+        return Verdict.PASSES
+
+    def first(self, _: Any) -> None:
+        return None
+
+    def shapes(self, _: str) -> None:
+        return None
+
+    def settle(self, _: str) -> Callable[[], bool]:
+        return lambda: True
+
+    def passes(self, _: str) -> bool:
+        return True
+
+    def reject(self, _: str) -> None:
+        pass
+
+
+@pytest.mark.parametrize(("status", "script_too"), [("raised", True), ("ok", False)])
+def test_a_script_that_ends_well_is_not_reduced_beside_its_graph(
+    search: Callable[..., tuple[Search, Asked]], capsys: pytest.CaptureFixture[str], status: Any, script_too: bool
+) -> None:
+    """Its numbers are wrong and it does not say so, so no part of it fails alone."""
+    found, _ = search(needs="Repro()", held=after_sines(20), oracle=Settled)
+    capture = found.reproduction.capture
+    found.reproduction = replace(
+        found.reproduction, capture=capture.model_copy(update={"outcome": Outcome(status=status)}), original=f"{SCRIPT}\n"
+    )
+    found.begin()
+    found.run()
+    assert ("reducing it as well" in capsys.readouterr().err) == script_too
