@@ -101,7 +101,7 @@ class Search:
         """The first form of the program, smallest first, that fails as the original did."""
         found, source = self.reproduction.capture, self.reproduction.source
         self.progress.step("looking for the smallest form that fails in the same way")
-        with_it = carried(source, found, search_path(Path.cwd(), os.environ)) if source else Carried()
+        with_it = carried(source, found, search_path(Path.cwd(), os.environ, found.looked)) if source else Carried()
         text, line = with_it.text, with_it.failing_line
         tried: list[Start] = []
         for start in starts(found.regions, self.reproduction.failure, text, line, seed=self.options.seed, installed=with_it.installed):
@@ -265,7 +265,7 @@ class Search:
         capture = self.reproduction.capture
         said = [capture.outcome.text, *launches(capture.regions)]
         # a module of the project that is only looked up there may be one that Python finds elsewhere
-        places = search_path(Path.cwd(), os.environ), ()
+        places = search_path(Path.cwd(), os.environ, capture.looked), ()
         found = [whole(source, text, said, where) for text in (source.text, *source.others) for where in places]
         ways = {"caught": capture.ended is not None, "left": capture.outcome.status == "exit"}
         programs = (one for program in found for one in forms(program.text, program.lines, **ways))

@@ -107,6 +107,20 @@ def ended_by(error: BaseException) -> Facts:
     return {"status": "raised", "text": format_error(error)}
 
 
+class LookedIn:
+    """The directories where a program has Python look for modules, beside those where it looked when this was made."""
+
+    def __init__(self) -> None:
+        self._before = {os.path.abspath(entry) for entry in sys.path}
+        self._since: dict[str, None] = {}
+
+    def note(self) -> list[str]:
+        """Those of all moments at which this was called, in the order of `sys.path`; the first moment's first."""
+        entries = (os.path.abspath(entry) for entry in sys.path if isinstance(entry, str))
+        self._since.update(dict.fromkeys(entry for entry in entries if entry not in self._before))
+        return list(self._since)
+
+
 def threads_outlive(patience: float) -> bool:
     """Whether threads that Python waits for at its end go on for more than `patience` seconds: a process of its own would not end."""
     waited_for = [thread for thread in threading.enumerate() if not (thread.daemon or thread is threading.main_thread())]

@@ -186,6 +186,7 @@ class RunFacts(Facts, total=False):
     test: str  # the failing test, as its runner names it
     installed: list[int]  # lines of the program's file at which functions begin that the compiler holds
     beside: list[str]  # names of those that modules beside that file define
+    looked: list[str]  # the directories where it had Python look for modules, when it ended or a test failed, beside those it began with
     behind: str  # the traceback of the compiler's exception that the program handled when it ended otherwise
     compared: bool | None  # every compiled graph, when the program had ended; None while that goes on
     ended: float  # on the system's monotonic clock; what the process does after that is not the program's

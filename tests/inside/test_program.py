@@ -56,6 +56,16 @@ def test_a_script_that_cannot_be_read_raises_what_python_raises(run: Any, data: 
     assert "During handling" not in facts["text"]
 
 
+def test_where_the_program_has_python_look(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", ["/began", "/gone", ""])
+    looked = program.LookedIn()
+    sys.path[:] = ["lib", Path("/no/string"), "/began", ""]  # type: ignore[list-item]
+    assert looked.note() == [str(tmp_path / "lib")]
+    sys.path[:] = ["/began", "/later"]
+    assert looked.note() == [str(tmp_path / "lib"), "/later"]
+
+
 # Asks in a process of its own, as its executors are ended.
 ASKS = "from bot.inside.program import threads_outlive\n{}\nimport os\nos._exit(threads_outlive(0.5))"
 

@@ -48,13 +48,14 @@ def local_modules(script: Path, further: Sequence[Path] = (), package: str = "")
     return found
 
 
-def search_path(directory: Path, environ: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where modules of a command that runs in `directory` may lie besides beside its script: there, and in the PYTHONPATH of `environ`.
+def search_path(directory: Path, environ: Mapping[str, str], looked: Sequence[str] = ()) -> tuple[Path, ...]:
+    """Where modules of a command that runs in `directory` may lie besides beside its script: there, in the PYTHONPATH of `environ`, and
+    where the program itself had Python look (`looked`), by `sys.path` or its settings of pytest.
 
     Without what holds installed packages or the interpreter's own: a repro may import these.
     """
     named = environ.get("PYTHONPATH", "")
-    places = [directory, *(directory / entry for entry in named.split(os.pathsep) if entry)]
+    places = [directory, *(directory / entry for entry in (*named.split(os.pathsep), *looked) if entry)]
     return tuple(dict.fromkeys(p for p in places if p.is_dir() and not any(map(INSTALLED.fullmatch, p.resolve().parts))))
 
 

@@ -123,6 +123,7 @@ class Capture(Model):
     )
     again: bool = Field(default=False, description="whether a compiled graph was called more than once")
     beside: tuple[str, ...] = Field(default=(), description="names of those that modules beside that file define")
+    looked: tuple[str, ...] = Field(default=(), description="directories where the program had Python look for modules")
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
     child: str = Field(default="", description="the process in which it failed, where the program started that one")
     rank: tuple[int, int] | None = Field(default=None, description="of the process in which it failed, and how many there are")

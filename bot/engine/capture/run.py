@@ -198,6 +198,7 @@ def _brought_back(
         errors=(pair[0], pair[1]) if (pair := facts.get("errors")) and len(pair) == 2 else None,
         installed=tuple(facts.get("installed", ())),
         beside=tuple(facts.get("beside", ())),
+        looked=tuple(facts.get("looked", ())),
         caught=escaped[1].line() if outcome.status == "ok" and (escaped := _left_compiler(out, target.name)) else "",
         test=facts.get("test", ""),
         again=facts.get("again", False),

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import children, environment
-from ..program import flush, format_error, listen_to_pytest, listen_to_unittest, read_source, run_as_main, run_module
+from ..program import LookedIn, flush, format_error, listen_to_pytest, listen_to_unittest, read_source, run_as_main, run_module
 from ..protocol import OLDEST_TORCH, RUN_FILE, CaptureOrder, RunFacts, decode, write_json
 from ..shortcuts import shortcut
 from .installed import installed
@@ -50,12 +50,14 @@ def main(arguments: list[str]) -> None:
     errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test
     held: tuple[list[int], list[str]] = [], []  # what the compiler held when the first test failed: it may be taken down behind that
     behind = ""  # the compiler's exception that the program handled when it ended
+    looked = LookedIn()
     try:
         begin.watch(tracker)
         children.follow("capture", arguments[0])
 
         def on_error(error: BaseException, test: str) -> None:
             nonlocal held
+            looked.note()  # pytest takes it back at its end
             if not errors:
                 with shortcut("looking for functions of the program's that the compiler holds"):
                     held = installed(order.file or "", tracker.decompositions)
@@ -86,6 +88,7 @@ def main(arguments: list[str]) -> None:
             lines, names = installed(order.file or order.script or "", tracker.decompositions)
             facts["installed"], facts["beside"] = sorted({*held[0], *lines}), list(dict.fromkeys([*held[1], *names]))
         facts["errors"] = list(tracker.errors) if tracker.errors else None
+        facts["looked"] = looked.note()
         write_json(run_file, facts)
     flush()
     if facts["status"] == "raised":

@@ -73,6 +73,8 @@ def test_modules_lie_where_the_command_looks(tmp_path: Path) -> None:
     environ = {"PYTHONPATH": f"../venv/lib/python3.11/site-packages:{tmp_path / 'src'}::missing"}
     further = search_path(tmp_path / "work", environ)
     assert further == (tmp_path / "work", tmp_path / "src")
+    looked = [str(tmp_path), str(tmp_path / "venv" / "lib" / "python3.11" / "site-packages"), str(tmp_path / "src"), str(tmp_path / "gone")]
+    assert search_path(tmp_path / "work", environ, looked) == (*further, tmp_path)
     found = local_modules(script, further)
     assert set(found) == {"near", "other", "tool", "mylib", "mylib.block", "mylib.part"}
     assert found["other"] == "here = 1\n", "what lies beside the script comes first"

@@ -146,6 +146,7 @@ RUNNERS: dict[str, tuple[str, str | None, tuple[str, ...]]] = {
 @pytest.mark.parametrize("runner", [pytest.param(name, marks=[] if name == "pytest" else [pytest.mark.all]) for name in RUNNERS])
 def test_the_error_that_a_test_runner_catches(rerun: Callable[..., Capture], runner: str, tmp_path: Path) -> None:
     body, module, argv = RUNNERS[runner]
+    (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = lib\n")
     found = rerun(body, *argv, module=module, name="test_it.py")
     assert found.outcome.status == "raised", found.log.read_text()
     assert found.signature is not None
@@ -161,6 +162,7 @@ def test_the_error_that_a_test_runner_catches(rerun: Callable[..., Capture], run
         }[runner]
     )
     assert [region.hook for region in found.regions] == ["dynamo"]
+    assert (str(tmp_path / "lib") in found.looked) is (module == "pytest")
 
 
 @pytest.mark.parametrize("runner", ["pytest", pytest.param("unittest.main()", marks=pytest.mark.all)])
