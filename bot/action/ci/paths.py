@@ -13,6 +13,8 @@ from bot.action.ci.failing_test import Failure, repository_path
 
 # Files of a checkout that are looked at.
 MAX_FILES = 200_000
+# So deep are its directories looked at: walking them takes a call for each.
+MAX_DEPTH = 60
 _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", "build", "dist", "site-packages"})
 
 
@@ -74,6 +76,8 @@ def _walk(root: Path) -> Iterator[str]:
     for directory, names, files in os.walk(root):
         names[:] = sorted(name for name in names if name not in _SKIPPED and not name.startswith("."))
         below = os.path.relpath(directory, root).replace(os.sep, "/")
+        if below.count("/") >= MAX_DEPTH:
+            names.clear()
         for file in files:
             left -= 1
             if left < 0:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.action.ci.failing_test import Failure, Hint
-from bot.action.ci.paths import CheckoutPaths, in_directory
+from bot.action.ci.paths import MAX_DEPTH, CheckoutPaths, in_directory
 
 AO = CheckoutPaths(["test/quant/test_int8.py", "test/test_ops.py", "setup.py", "packages/core/tests/test_ops.py", "README.md"])
 
@@ -57,3 +57,14 @@ def test_the_command_has_the_path_of_the_test() -> None:
     failure = Failure("test_a", "pytorch/test/test_made_up.py::test_a", "", hint=Hint((), "pytest pytorch/test/test_made_up.py -k test_a"))
     located = CheckoutPaths(["test/test_made_up.py"]).locate(failure)
     assert (located.test, located.hint.program) == ("test/test_made_up.py::test_a", "pytest test/test_made_up.py -k test_a")
+
+
+def test_a_directory_that_is_too_deep(tmp_path: Path) -> None:
+    deep = tmp_path
+    for _ in range(MAX_DEPTH + 20):
+        deep /= "d"
+        deep.mkdir()
+        (deep / "a.py").touch()
+    found = in_directory(tmp_path)
+    assert found.find("d/" * 3 + "a.py") == "d/" * 3 + "a.py"
+    assert found.find("d/" * (MAX_DEPTH + 20) + "a.py") != "d/" * (MAX_DEPTH + 20) + "a.py"
