@@ -28,7 +28,11 @@ _ARROW = re.compile(r"^-+> ?(?P<line>\d{1,7}) ?(?P<source>.{0,500})")
 _SOURCE = re.compile(r"^(?:\s|\d{1,7} |-+>)")
 _BOXED = re.compile(r"^(?P<path>\S[^│|]{0,500}?\.py): ?(?P<line>\d{1,7}) in ?(?P<function>\S{0,200})$")
 # The same, and a path that goes on below, where what was copied begins within the box.
-_IN_BOX = re.compile(r"^[│|] {1,3}(?:/|~|[A-Za-z]:[\\/])[^│|]{0,500}?\.py(?::\d{1,7} in \S{1,200})? *[│|]?$")
+_IN_BOX = re.compile(
+    r"^(?:[│|] {1,3}(?:/|~|[A-Za-z]:[\\/])[^│|]{0,500}?\.py(?::\d{1,7} in \S{1,200})? *[│|]?"
+    # a line of a program, which nothing else has between such bars
+    r"|│ {1,3}(?:❱ {0,9})?\d{1,7} │.{0,1000})$"
+)
 _BAR = re.compile(r"[│|]")
 _BEGUN = re.compile(r"^(?:/|~|[A-Za-z]:[\\/])\S{1,500}$")
 _SAID = re.compile(r"^(?P<name>[A-Za-z_][\w.]{0,200})(?:: |$)")

@@ -204,3 +204,21 @@ def test_a_box_so_narrow_that_paths_need_several_lines() -> None:
     (row,) = candidates.rows(box, CheckoutPaths([]))
     assert (row["file"], row["verdict"]) == ("/srv/made/up/path/of/some/program/train.py", "suggested")
     assert "exception in inductor_lowering: InductorError" in str(row["why"])
+
+
+@pytest.mark.parametrize("mark", ["", "[rank7]: [rank7]: "])
+@pytest.mark.parametrize(
+    ("first", "found"),
+    [("│    600 │   │   prior = f(callback)   │", True), ("│ ❱  600 │   │   return fn(x)   │", True), ("| 600 | a.py |", False)],
+)
+def test_what_was_copied_begins_within_the_source_of_a_box(first: str, found: bool, mark: str) -> None:
+    lines = [
+        first,
+        "│ /w/lib/python3.12/site-packages/torch/_inductor/compile_fx.py:987 in   │",
+        "│ made_up                                                               │",
+        "│                                                                       │",
+        "│ ❱  987 │   return x                                                   │",
+    ]
+    lines[1:] = lines[1:] if found else []
+    box = "".join(f"{mark}{line}\n" for line in lines)
+    assert [row["verdict"] for row in candidates.rows(f"It says:\n\n```\n{box}```\n", CheckoutPaths([]))] == ["possible"] * found
