@@ -50,10 +50,11 @@ _MAIN = re.compile(
     rf"^{re.escape(HEADER)}\n(?:  File \"<frozen [^\n]{{1,200}}\n(?:    [^\n]{{0,500}}\n)?){{0,4}}{_RAN}",
     re.MULTILINE,
 )
-# What torchelastic's decorator wraps, as the first frame that a rank shows: the program's own.
+# What torchelastic's decorator wraps, or torch's pool starts, as the first frame that a rank shows: the program's own.
 _RECORDED = re.compile(
     rf"^{re.escape(HEADER)}\n"
-    r'  File "[^\n"]{1,500}/torch/distributed/elastic/multiprocessing/errors/__init__\.py", line \d{1,7}, in wrapper\n'
+    r'  File "[^\n"]{1,500}/torch/(?:distributed/elastic/multiprocessing/errors/__init__\.py", line \d{1,7}, in wrapper'
+    r'|multiprocessing/spawn\.py", line \d{1,7}, in _wrap)\n'
     r"(?: {4}[^\n]{0,500}\n){0,2}"
     r'  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in \w{1,200}$',
     re.MULTILINE,

@@ -178,6 +178,7 @@ def test_what_stands_around_the_only_command_of_a_text(around: str) -> None:
     ("frames", "path"),
     [
         (("/w/torch/distributed/elastic/multiprocessing/errors/__init__.py wrapper", "/w/made_up/train.py train"), "/w/made_up/train.py"),
+        (("/w/torch/multiprocessing/spawn.py _wrap", "/w/made_up/train.py train"), "/w/made_up/train.py"),
         (("/w/torch/distributed/elastic/multiprocessing/errors/__init__.py main", "/w/made_up/train.py train"), ""),
         (("/w/made_up/train.py <module>", "/w/made_up/model.py forward"), "/w/made_up/train.py"),
         (("/w/made_up/train.py train", "/w/made_up/model.py forward"), ""),
