@@ -26,11 +26,12 @@ _RAISED = CLASSES | {"Unsupported"}
 # What somebody compiles with, in words, and how it is said that it fails; what tells of eager, too, or that this may happen. Another
 # Dynamo is a server.
 _COMPILING = re.compile(
-    r"\btorch[. ]compil|\btorch\.export\b|\b(?:Torch)?(?:dynamo|[Ii]nductor)\b"
+    r"\b(?:py)?torch[. ]compil|\bcompiled[ _]autograd\b|\btorch\.export\b|\b(?:Torch)?(?:dynamo|[Ii]nductor)\b"
     r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 _NOT_WORKING = re.compile(
-    r"\berrs\b|\b(?:can't|cannot|could(?:n't| not)|unable to)\b|\b(?:does|do|did)(?:n't| not) work|\bnot working\b|\bincompatib",
+    r"\berrs\b|\b(?:can't|cannot|could(?:n't| not)|unable to)\b|\b(?:does|do|did)(?:n't| not) (?:seem to |appear to )?work"
+    r"|\bnot working\b|\bincompatib",
     re.IGNORECASE,
 )
 _EAGER = re.compile(r"\beager|\b(?:without|disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b", re.IGNORECASE)

@@ -81,6 +81,7 @@ _REPEATS = re.compile(
 )
 # The same of a process that quotes what another one raised, without the name of its class.
 _QUOTES = re.compile(rf"{_REPEATS.pattern}|\bbackend='[^'\n]{{1,300}}' raised:|{TRACERS}|{ADVICE}")
+_ADVISES = re.compile(ADVICE)
 _COMPARES = re.compile(r"(?:does|did) not match|not found in|unexpectedly found|!=|==| not equal\b")
 # How PyTorch's tests of all operators say which sample failed; what was raised is the cause.
 _SAMPLE = re.compile(r"Caused by (?:sample|reference) input at index \w")
@@ -241,7 +242,11 @@ def _by_results(signature: Signature, failure: Failure) -> str:
         return "it read a result that the compiler's CUDA graphs had overwritten"
     if "AssertionError" in signature.exception and _STRIDES.match(signature.message) and not raised_at_prompt(failure.text):
         return "it was raised in code that the compiler made"
-    return "an error of the compiler could not be raised again" if _UNMADE.search(signature.message) else ""
+    if _UNMADE.search(signature.message):
+        return "an error of the compiler could not be raised again"
+    # a test may compare what the compiler says, and a process quote it
+    advises = not failure.test and _ADVISES.search(_said(failure)) and not is_elsewhere(failure.text)
+    return "its message ends as those of the compiler do" if advises else ""
 
 
 def quotes(signature: Signature, failure: Failure) -> bool:

@@ -11,7 +11,7 @@ from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.python_words import ERRORS, HEADER
-from bot.action.ci.told_errors import FAILS, WENT_ON
+from bot.action.ci.told_errors import COMPILED, FAILS, WENT_ON
 from bot.action.ci.tracebacks import Printed, is_whole
 
 # What is logged of guards as an error is one that could not be made, and then the stack of what asked for it.
@@ -45,7 +45,6 @@ _IN_WORDS = re.compile(
     r"(?P<words>[^\n]{0,500}?)\b(?:g[eo]ts?|rais(?:es|ed)|throws?|hits?|saw) (?:an? |the )?`?"
     r"RuntimeError: (?:Triton Error \[\w{1,10}\]: |PassManager::run failed)"
 )
-_COMPILED = re.compile(r"\btorch\.compile\b|\b(?:Torch)?[Ii]nductor\b")
 # An error of the compiler's as Python shows the object, in words that say that something failed with it.
 _SHOWN = re.compile(rf"(?P<words>[^\n]{{0,500}}?)\b(?P<name>{'|'.join(sorted(CLASSES))})\((?P<quote>['\"])(?P<said>[^\n]{{0,2000}})")
 _NO_ERROR = re.compile(r"\b(?:raise|except|assert\w{0,20}|isinstance|warn(?:ings?)?|info|debug)\b|Warning\b", re.IGNORECASE)
@@ -111,7 +110,7 @@ def _shown(line: str) -> Failure | None:
 def _tells(line: str) -> bool:
     """Whether a `line` of words says that triton failed in what compiles."""
     found = _IN_WORDS.match(line[:MAX_LINE]) if "RuntimeError: " in line[:MAX_LINE] else None
-    return found is not None and bool(_COMPILED.search(found["words"])) and not (WENT_ON.search(line[:MAX_LINE]) or told_fault(line))
+    return found is not None and bool(COMPILED.search(found["words"])) and not (WENT_ON.search(line[:MAX_LINE]) or told_fault(line))
 
 
 def _is_compiled(text: list[str]) -> bool:

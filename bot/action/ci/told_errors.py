@@ -31,6 +31,9 @@ _UNSHOWN = "and the log does not show all of it"
 FAILS = re.compile(
     r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing))\b", re.IGNORECASE
 )
+# What compiles, in words; and the class that triton raises for any kernel.
+COMPILED = re.compile(r"\btorch\.compile\b|\b(?:Torch)?[Ii]nductor\b")
+_OF_TRITON = "CompilationError"
 _NO_WORDS = re.compile(r"#|[+-]\s|.{0,200}\b(?:[WIVD]\d{4} \d\d:|WARNING|INFO|DEBUG)\b")
 WENT_ON = re.compile(
     r"\b(?:fall(?:s|ing)?|fell) back\b|\bgraph breaks?\b|\bno longer\b|\b(?:fix|resolve?|mend)(?:e?s|e?d|ing)?\b", re.IGNORECASE
@@ -61,8 +64,8 @@ _ASKED = re.compile(r"\bshould\b", re.IGNORECASE)
 _WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?|would|could|instead|catch(?:es)?|caught)\b", re.IGNORECASE)
 
 
-def named(lines: list[str]) -> Iterator[Failure]:
-    """The failure whose class the first of such `lines` names, for a text whose tracebacks are cut off before what was raised."""
+def named(lines: list[str], text: list[str] | None = None) -> Iterator[Failure]:
+    """The failure whose class the first of such `lines` names, for a `text` (the same) whose tracebacks are cut off before it."""
     head = title(lines)
     for line in lines:
         said = line[:MAX_LINE]
@@ -71,6 +74,8 @@ def named(lines: list[str]) -> Iterator[Failure]:
         if found is None or _NO_WORDS.match(said.removeprefix("#")) or WENT_ON.search(said) or (not titled and _WAS_NOT.search(said)):
             continue
         name = found["named"] or found.groupdict()["told"]
+        if name.endswith(_OF_TRITON) and not any(map(COMPILED.search, text or lines)):
+            continue
         raised = f"{name}: {said[found.start('said') + 1 :].strip(_MARKS)}" if titled and found["said"] else name
         failure = Failure("a program", "", f"{HEADER}\n{raised}", seen=Seen.LOGGED, note=f"the text tells of {name}, {_UNSHOWN}")
         if is_compiled(sign(failure), failure):
@@ -82,7 +87,7 @@ def titled(lines: list[str]) -> Iterator[Failure]:
     """The failure of which the title of such `lines` tells, for a text that shows nothing of it."""
     head = title(lines)
     if not _TO_DO.match(head[:MAX_LINE]):
-        yield from named([head])
+        yield from named([head], lines)
 
 
 def _titled(head: str) -> re.Match[str] | None:

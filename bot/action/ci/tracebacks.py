@@ -76,6 +76,8 @@ _LEFT_OUT = re.compile(
 )
 # The class of an exception, or words before a colon.
 _SAID = re.compile(rf"[A-Za-z_][\w.]{{0,200}}(?::|\()|[\w.]{{0,200}}{ERRORS}\b|.*:$")
+# What was raised, in a line that nothing of the compiler's is in.
+_ERROR = re.compile(rf"[A-Za-z_][\w.]{{0,200}}{ERRORS}: \S")
 MAX_LEFT_OUT = 80
 # Between what was copied and the words around it, in Markdown.
 _FENCE = re.compile(r" {0,3}```[\w-]{0,30}$")
@@ -291,6 +293,9 @@ class _TracebackReader:
         if who not in self._read and said:
             # within a message, or at its end
             self._start(who, _Unfinished(i))
+            if _ERROR.match(before):
+                # the class of the message that ends so
+                self._open[who].take(before)
             self._open[who].take(line.removeprefix("> "))
             return
         cut = _CUT_OFF.match(line)

@@ -123,6 +123,8 @@ def test_a_chain_that_is_cut_off_behind_what_the_compiler_raised(frames: str, jo
         ("However, I get dynamo errors when trying it:", ["possible"]),
         ("I cannot get it to work with `torch.compile` as described:", ["possible"]),
         ("During compile, it errs out with the following assert.", ["possible"]),
+        ("Sadly pytorch compile does not work here.", ["possible"]),
+        ("It says that compiled autograd doesn't seem to work.", ["possible"]),
         ("I get an error:", []),
         # it may not, and it may be of eager, or of something else that is called so
         ("It fails with torch.compile and in eager:", []),

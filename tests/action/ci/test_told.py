@@ -208,6 +208,31 @@ def test_a_sentence_that_says_of_what_triton_raised(said: str, expected: list[st
     assert verdicts(f"# A title\n\n{said}\n\n```\n{ENDED}```\n") == []
 
 
+ADVICE = "Set TORCHDYNAMO_VERBOSE=1 for the internal stack trace"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("AssertionError: made up", ["possible"]),
+        ("ValueError: made up", ["possible"]),
+        # the machine's
+        ("RuntimeError: Compiler: cl is not found.", []),
+    ],
+)
+def test_what_was_raised_stands_above_the_advice_of_the_compiler(said: str, expected: list[str]) -> None:
+    log = f"It fails:\n\n```\n{said}\n\n{ADVICE}\n```\n"
+    found = candidates.rows(log, CheckoutPaths([]))
+    assert [row["verdict"] for row in found if row["verdict"] != "not a candidate"] == expected
+    assert not expected or said in str(found[0]["why"])
+
+
+@pytest.mark.parametrize(("words", "expected"), [("It is made up.", []), ("I use torch.compile here.", ["suggested"])])
+def test_a_title_that_tells_of_a_kernel_of_triton(words: str, expected: list[str]) -> None:
+    found = candidates.rows(f"# CompilationError: at 114:24:\n\n{words}\n", CheckoutPaths([]))
+    assert len(found) == len(expected)
+
+
 PLACES = "made_up/passes.py:5 a_pass\ntorch/_inductor/fx_passes/made_up.py:12 _made_up\ntorch/_dynamo/made_up.py:7 _sorted\n"
 
 
