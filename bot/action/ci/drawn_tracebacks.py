@@ -31,7 +31,7 @@ _BOXED = re.compile(r"^(?P<path>\S[^│|]{0,500}?\.py): ?(?P<line>\d{1,7}) in ?(
 _IN_BOX = re.compile(
     r"^(?:[│|] {1,3}(?:/|~|[A-Za-z]:[\\/])[^│|]{0,500}?\.py(?::\d{1,7} in \S{1,200})? *[│|]?"
     # a line of a program, which nothing else has between such bars
-    r"|│ {1,3}(?:❱ {0,9})?\d{1,7} │.{0,1000})$"
+    r"|│ {1,9}(?:❱ {0,9})?\d{1,7} │.{0,1000})$"
 )
 _BAR = re.compile(r"[│|]")
 _BEGUN = re.compile(r"^(?:/|~|[A-Za-z]:[\\/])\S{1,500}$")
