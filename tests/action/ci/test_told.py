@@ -347,6 +347,10 @@ def test_what_an_editor_shows_of_an_error() -> None:
     assert verdicts(shown.format("InternalTorchDynamoError")) == ["suggested"]
     assert verdicts(shown.format("torch._dynamo.exc.Unsupported")) == ["suggested"]
     assert verdicts(shown.format("ValueError")) == []
+    shown = 'It fails:\n\n```python\n{{\n\t"name": "{}",\n\t"message": "TypeError: made up{}\n'
+    assert verdicts(shown.format("InternalTorchDynamoError", '",\n\t"stack": "-----')) == ["suggested"]
+    assert verdicts(shown.format("InternalTorchDynamoError", '\n\nfrom user code:\n   File \\"/w/a.py\\", line 3, in f')) == ["suggested"]
+    assert verdicts(shown.format("ValueError", '",')) == []
 
 
 @pytest.mark.parametrize(
