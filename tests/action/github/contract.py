@@ -30,6 +30,10 @@ class Contract:
     def check(self, verb: str, url: str, body: bytes | str | None, content_type: str = "application/json") -> None:
         """Raises an exception of `openapi_core` where GitHub would not know the request."""
         parts = urlsplit(url)
+        if parts.path == "/graphql":
+            # not of this API: the one question that is asked there is that of octokit/graphql-schema, schema.graphql, `type Query`
+            assert (verb, json.loads(body or "")) == ("POST", {"query": "query { viewer { login } }"})
+            return
         # the description has one place for a path with slashes; GitHub takes them as they are
         path = re.sub(r"(?<=/contents/).+|(?<=/git/ref/).+", lambda found: found[0].replace("/", "%2F"), parts.path)
         data = body.encode() if isinstance(body, str) else body
