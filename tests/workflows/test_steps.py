@@ -33,10 +33,10 @@ while :; do sleep 0.1; done
 """
 
 
-def script(name: str, where: Path, user: int | None = None) -> subprocess.Popen[bytes]:
-    """A step, as `shell: bash` runs it; by the account `user`, if it is another one."""
+def script(name: str, where: Path, user: int | None = None, tmp: str = "TMPDIR") -> subprocess.Popen[bytes]:
+    """A step, as `shell: bash` runs it; by the account `user`, if it is another one. The variable `tmp` names the temporary directory."""
     (where / "step.sh").write_text(STEPS[name]["run"], encoding="utf-8")
-    environment = {"PATH": f"{where}/bin{os.pathsep}{os.environ['PATH']}", "PLACE": "place", "TMPDIR": str(where / "tmp")}
+    environment = {"PATH": f"{where}/bin{os.pathsep}{os.environ['PATH']}", "PLACE": "place", tmp: str(where / "tmp")}
     return subprocess.Popen(
         ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "step.sh"], cwd=where, env=environment, start_new_session=True, user=user
     )
@@ -114,13 +114,14 @@ def test_nothing_is_left_of_directories_that_may_not_be_written() -> None:
         shutil.rmtree(where)
 
 
+@pytest.mark.parametrize("tmp", ["TMPDIR", "TEMP", "TMP"])
 @pytest.mark.parametrize("pid", ["77\n", "", "..\n", "7*"])
-def test_nothing_is_left_of_what_was_killed(where: Path, pid: str) -> None:
+def test_nothing_is_left_of_what_was_killed(where: Path, pid: str, tmp: str) -> None:
     """Its temporary directory, as where the runner's patience after a cancel ends before the program does; and none of another job's."""
     (where / "place/pid").write_text(pid)
     for number in (7, 77, 771):
         (where / f"tmp/torch-minify-{number}-x/checkout").mkdir(parents=True)
-    assert script("Leave nothing behind", where).wait(30) == 0
+    assert script("Leave nothing behind", where, tmp=tmp).wait(30) == 0
     assert {path.name for path in (where / "tmp").iterdir()} == {
         "torch-minify-7-x",
         "torch-minify-771-x",
