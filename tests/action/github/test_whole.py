@@ -246,7 +246,9 @@ def test_red_ci_by_artifact(job: Job) -> None:
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("pytest.xml", (FIXTURES / "ci" / "junit" / "pytest.xml").read_bytes())
     emulator = job.emulator
-    sha = emulator.ask("GET", f"/repos/{REPO}/commits/main")["sha"]
+    # of one commit a failure is told once
+    put = {"message": "x", "content": encoded(b"x = 1\n"), "branch": "main"}
+    sha = emulator.ask("PUT", f"/repos/{REPO}/contents/later.py", **put)["commit"]["sha"]
     event = red(emulator, 951, sha, artifacts=[{"id": 9510, "name": "reports", "zip": encoded(buffer.getvalue())}])
     emulator.plant(status=404, method="GET", path="/jobs/9510/logs$")
     assert job.gate(event, name="workflow_run", run=961) == 0
