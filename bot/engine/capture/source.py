@@ -131,8 +131,9 @@ def _started(main: ChildMain, places: Sequence[Path]) -> Source | None:
     if any(map(INSTALLED.fullmatch, file.parts)):
         return None
     file = file / "<string>" if file.is_dir() else file
-    # a program can name any file, and we may read more than it may
-    known = any(file.is_relative_to(place) for place in places)
+    # a program can name any file, also behind a link, and we may read more than it may
+    real = os.path.realpath(file)
+    known = any(Path(real).is_relative_to(os.path.realpath(place)) for place in places)
     return Source(main.text, file if known else Path.cwd() / file.name, package=main.package if known else "")
 
 

@@ -451,6 +451,11 @@ def test_another_script_that_the_program_starts(tmp_path: Path) -> None:
     # no more than its text is taken of what lies elsewhere
     found = of_child(launcher, child(main=main, argv=("--fast",)), (tmp_path / "lib",))
     assert found == Source('import sys\nsys.argv[1:] = ["--fast"]\nimport model\n', Path.cwd() / "train.py", ("import subprocess\n",))
+    # a link in the place leads there as well
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/link").symlink_to(tmp_path / "src")
+    found = of_child(None, child(main=main.model_copy(update={"file": tmp_path / "lib/link/train.py"}), argv=()), (tmp_path / "lib",))
+    assert found == Source("import model\n", Path.cwd() / "train.py")
     # a command, and a launcher that is no file
     main = ChildMain(file=tmp_path, text="import torch\n")
     assert of_child(None, child(main=main, argv=()), (tmp_path,)) == Source("import torch\n", tmp_path / "<string>")
