@@ -17,7 +17,7 @@ from bot.engine.options import Ended
 from bot.engine.target import Launch
 from bot.failure.machine_faults import Need, fault_of, last_line, missing
 from bot.failure.outcome import Outcome
-from bot.failure.signature import signature_of
+from bot.failure.signature import ended_behind, is_own_verdict, signature_of
 from bot.failure.traceback import exceptions, plain
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
@@ -116,6 +116,13 @@ class TwoRuns:
     eager: Outcome
     behind: bool
     judged: bool = False
+
+    @classmethod
+    def of(cls, compiled: Capture, eager: Outcome, script: str) -> TwoRuns:
+        """What a `compiled` and an `eager` run of the program in the file `script` are beside each other."""
+        ended = signature_of(eager, script=script)
+        judged = ended is not None and is_own_verdict(ended, eager, script=script)
+        return cls(compiled, eager, ended_behind(eager, compiled.outcome.text, script), judged)
 
     @property
     def eager_fails(self) -> bool:

@@ -30,7 +30,7 @@ from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
 from bot.failure.machine_faults import fault_of, last_line, may_pass
 from bot.failure.outcome import Outcome
-from bot.failure.signature import ended_behind, is_own_verdict, signature_of
+from bot.failure.signature import signature_of
 from bot.inside.protocol import ControlOption
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
@@ -160,10 +160,14 @@ class Intake:
             found = self._compared(found.as_it_ended(self.options.target.name), own)
         found = self._asked_again(found, without, own)
         runs = self._runs(found, without)
+        checks = runs.judged and not without.raised and self.options.accuracy == "auto"
+        if checks and found.outcome.status == "ok" and not found.wrong:
+            # it ends well where results differ: whole numbers count, as where it says that they differ
+            strictly = self._capture("strict", max(own, HANG_RATIO * found.outcome.seconds), Tolerance(found.tolerance, strict=True))
+            found = found.with_wrong(strictly.wrong if strictly.outcome.status == "ok" else ())
         if runs.eager_fails and without.status != "timeout" and (found.signature is not None or found.wrong):
             without = self._control(own)  # alone: what it met may have been the program itself
-            runs = self._runs(found, without)
-        return runs, own
+        return self._runs(found, without), own
 
     def _both(self, own: float) -> tuple[Capture, Outcome]:
         """The program with the capture and, beside it, without the compiler."""
@@ -214,10 +218,7 @@ class Intake:
         return found.model_copy(update={"ended": outcome, "errors": None, "again": False}).as_it_ended(self.options.target.name)
 
     def _runs(self, found: Capture, without: Outcome) -> TwoRuns:
-        script = self.options.target.name
-        ended = signature_of(without, script=script)
-        judged = ended is not None and is_own_verdict(ended, without, script=script)
-        return TwoRuns(found, without, ended_behind(without, found.outcome.text, script), judged)
+        return TwoRuns.of(found, without, self.options.target.name)
 
     def _lookups(self) -> Lookups:
         launch, script = self._launch()

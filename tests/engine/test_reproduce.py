@@ -146,6 +146,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
         alone: Outcome = PASSED,
         wrong: tuple[Region, ...] = (),
         later: tuple[Region, ...] | None = None,
+        strictly: tuple[Region, ...] = (),
         **options: Any,
     ) -> Intake:
         script = tmp_path / "fail.py"
@@ -158,6 +159,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
             own = signature is not None and is_own_verdict(signature, outcome, script=script.name)
             code = signature is not None and not own and is_of_own_code(signature, outcome, script=script.name)
             regions = (later or ()) if watch.later_calls else wrong if watch.compare is not None else ()
+            regions = regions or (strictly if watch.compare is not None and watch.compare.strict else ())
             return Capture(
                 outcome=outcome, signature=signature, own_verdict=own, own_code=code, regions=regions, versions={}, log=script,
                 errors=errors, again=later is not None,
@@ -363,6 +365,17 @@ def test_a_program_that_asserts_what_is_wrong(intake: Callable[..., Intake], own
     with pytest.raises(Ended) as ended:
         intake([PASSED, PASSED], [RAISED, RAISED, RAISED], wrong=(wrong,)).run()
     assert ended.value.code == "fails_in_eager"
+
+
+@pytest.mark.parametrize("own", OWN)
+def test_where_it_asserts_that_results_differ_whole_numbers_count(intake: Callable[..., Intake], own: Outcome, tmp_path: Path) -> None:
+    """As they do where it asserts that results are equal. Where they are right too, it passes, by what rounding does for one."""
+    wrong = Region(hook="aot", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path)
+    judged = own.model_copy(update={"calls": 1})
+    found = intake([PASSED, PASSED, PASSED], [judged, judged], strictly=(wrong,)).run()
+    assert (found.failure.kind, found.capture.regions) == (Kind.ACCURACY, (wrong,))
+    with pytest.raises(Ended, match="passes here, but not without the compiler: "):
+        intake([PASSED, PASSED, PASSED], [judged]).run()
 
 
 NO_KEY = 'Traceback (most recent call last):\n  File "/a/fail.py", line 9, in name\n    return NAMES[int(v)]\nKeyError: {}\n'
