@@ -183,6 +183,7 @@ class RunFacts(Facts, total=False):
     tolerance: list[float] | None  # of the program's own last comparison
     errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
     again: bool  # a compiled graph was called more than once
+    pooled: bool  # kernels were compiled by several processes, which they are not elsewhere
     test: str  # the failing test, as its runner names it
     installed: list[int]  # lines of the program's file at which functions begin that the compiler holds
     beside: list[str]  # names of those that modules beside that file define

@@ -122,6 +122,7 @@ class Capture(Model):
         default=(), description="lines of the program's file at which functions begin that the compiler holds, such as its own lowerings"
     )
     again: bool = Field(default=False, description="whether a compiled graph was called more than once")
+    pooled: bool = Field(default=False, description="whether its kernels were compiled side by side, which those of candidates are not")
     beside: tuple[str, ...] = Field(default=(), description="names of those that modules beside that file define")
     looked: tuple[str, ...] = Field(default=(), description="directories where the program had Python look for modules")
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")

@@ -202,6 +202,7 @@ def _brought_back(
         caught=escaped[1].line() if outcome.status == "ok" and (escaped := _left_compiler(out, target.name)) else "",
         test=facts.get("test", ""),
         again=facts.get("again", False),
+        pooled=facts.get("pooled", False),
     )
 
 

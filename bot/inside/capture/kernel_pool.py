@@ -27,9 +27,14 @@ def is_of_use(inputs: Iterable[Any]) -> bool:
     return CUDA_ARCH not in os.environ and any(isinstance(one, torch.Tensor) and one.device.type == "cuda" for one in inputs)
 
 
+def is_in_use() -> bool:
+    """Whether a pool has begun in this process, so that the program took less time than with one kernel after the other."""
+    return begin.cache_info().currsize > 0 and begin()
+
+
 @functools.cache
-def begin() -> None:
-    """Have a pool started in the background, where there are processors for it; until it is ready kernels are compiled here.
+def begin() -> bool:
+    """Have a pool started in the background, where there are processors for it, and say so; until it is ready kernels are compiled here.
 
     Raises:
         AttributeError: this torch compiles kernels in another way.
@@ -37,7 +42,7 @@ def begin() -> None:
     """
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if processors < LEAST_PROCESSORS:
-        return
+        return False
     module: Any = importlib.import_module("torch._inductor.async_compile")
     config: Any = importlib.import_module("torch._inductor.config")
     compiler = module.AsyncCompile
@@ -61,6 +66,7 @@ def begin() -> None:
     compiler.triton = triton
     config.compile_threads = min(MOST, processors)
     start()
+    return True
 
 
 def _or(pooled: Callable[[], Any], here: Callable[[], Any], forget: Callable[[], Any]) -> Callable[[], Any]:

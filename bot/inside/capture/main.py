@@ -43,7 +43,7 @@ def main(arguments: list[str]) -> None:
         write_json(run_file, {"status": "infra", "text": unusable, "calls": 0, "versions": {}})
         return
     from .. import warm
-    from . import begin, dumps
+    from . import begin, dumps, kernel_pool
 
     tracker = begin.tracker_for(order)
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
@@ -84,6 +84,7 @@ def main(arguments: list[str]) -> None:
         facts["behind"] = "" if errors else behind
         facts["tolerance"] = tracker.child.tolerance
         facts["again"] = tracker.again
+        facts["pooled"] = kernel_pool.is_in_use()
         with shortcut("looking for functions of the program's that the compiler holds"):
             lines, names = installed(order.file or order.script or "", tracker.decompositions)
             facts["installed"], facts["beside"] = sorted({*held[0], *lines}), list(dict.fromkeys([*held[1], *names]))

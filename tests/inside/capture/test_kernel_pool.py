@@ -74,6 +74,14 @@ def test_a_kernel_that_is_asked_for_twice_is_compiled_here_once(begun: Begun) ->
     assert asked == [16, 16, 1]
 
 
+@pytest.mark.parametrize("processors", [2, 4])
+def test_whether_there_is_a_pool_is_known(begun: Begun, processors: int) -> None:
+    kernel_pool.begin.cache_clear()
+    assert not kernel_pool.is_in_use()
+    begun(lost, processors)
+    assert kernel_pool.is_in_use() == (processors == 4)
+
+
 def test_few_processors_need_no_pool(begun: Begun) -> None:
     begun(lost, processors=2)
     with pytest.raises(ValueError, match="own words"):
