@@ -17,9 +17,9 @@ from bot.workers.declared import misfit
 META = {"kind": "tuple", "items": [{"kind": "tensor", "shape": [2, 3], "symbols": ["s0", None]}]}
 CALL = {"name": "f", "reads": ["y = 1"], "callee": "f", "arguments": ["x"], "contexts": []}
 WHOLE: dict[str, Any] = {
-    "status": "ok", "text": "", "exit": 1, "signal": "SIGSEGV", "seconds": 1, "printed": "", "drew": True, "device": False, "calls": 1,
-    "raised": 0, "asked": 0, "unmade": 0, "error": "", "values": {"x": META}, "first": ["a"], "wrong": [], "harmless": [],
-    "guesses": [["a", "b"], []], "frames": [CALL],
+    "status": "ok", "text": "", "exit": 1, "signal": "SIGSEGV", "seconds": 1, "printed": "", "drew": True, "device": False,
+    "lingers": False, "calls": 1, "raised": 0, "asked": 0, "unmade": 0, "error": "", "values": {"x": META},
+    "first": ["a"], "wrong": [], "harmless": [], "guesses": [["a", "b"], []], "frames": [CALL],
 }  # fmt: skip
 FORGED: list[tuple[str, Any]] = [
     ("status", "fine"), ("text", None), ("exit", True), ("exit", "0"), ("seconds", True), ("seconds", "1"), ("drew", 1), ("calls", 1.5),
