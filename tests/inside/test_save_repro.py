@@ -50,11 +50,13 @@ with save_repro("out", check={check}):
 """
 
 
-def ran(tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str) -> subprocess.CompletedProcess[str]:
+def ran(tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str, cache: Path | None = None) -> subprocess.CompletedProcess[str]:
     assert main(["snippet"]) == 0
     (tmp_path / "save_repro.py").write_text(capsys.readouterr().out, encoding="utf-8")
     (tmp_path / "train.py").write_text(program, encoding="utf-8")
-    env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    env = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(cache or Path(os.environ["TORCH_MINIFY_CACHE_DIR"], "snippet"))}
+    if cache is None:  # what one test's compiler made of C++ headers the next need not, but each compiles its graphs
+        env["TORCHINDUCTOR_FX_GRAPH_CACHE"] = "0"
     return subprocess.run([sys.executable, "train.py"], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=240, check=False)
 
 
@@ -112,8 +114,8 @@ def test_a_graph_that_an_earlier_run_compiled_is_seen(tmp_path: Path, capsys: py
     """Whoever adds the snippet has seen the process die: its graphs are in the compiler's cache."""
     program = DYING.format(dies=DIES["compiled"].replace("\n", "\n    "), check=False)
     alone = program.replace(f'save_repro("out", check={False})', "contextlib.nullcontext()").replace("import ctypes", "import contextlib")
-    assert ran(tmp_path, capsys, alone).returncode == -signal.SIGSEGV
-    done = ran(tmp_path, capsys, program)
+    assert ran(tmp_path, capsys, alone, tmp_path / "cache").returncode == -signal.SIGSEGV
+    done = ran(tmp_path, capsys, program, tmp_path / "cache")
     assert done.returncode == -signal.SIGSEGV, done.stderr[-2000:]
     assert len(list((tmp_path / "out").glob("*.py"))) == 1
 
