@@ -255,7 +255,8 @@ class Job:
         prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache, self.budget, self._box)
         check = keeping_for_proof(lambda step, part: replace(prover, budget=part).confirms(step), self.budget, self.options, reproduction)
         confirmer = Confirmer[SearchResult](check, self._on_confirmed, self.budget.part())
-        self._trail = Trail(confirmer.offer, prover.latest, self.progress.say)
+        # the time that is kept for the proof is not spent on the way back
+        self._trail = Trail(confirmer.offer, partial(prover.latest, goes_on=lambda: not self.budget.is_spent), self.progress.say)
 
         def new_oracle() -> ScriptOracle:
             limits = Limits(reproduction.limit, reproduction.hang_after, PATIENCE)

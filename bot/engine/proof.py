@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -82,13 +82,13 @@ class Prover:
         said = "passes" if passes else "; ".join(found.differences) or None
         return Elsewhere(python=python, versions=versions, same=found.proven, said=said)
 
-    def latest(self, steps: Sequence[SearchResult], runs: int = 1) -> int | None:
+    def latest(self, steps: Sequence[SearchResult], runs: int = 1, goes_on: Callable[[], bool] = lambda: True) -> int | None:
         """Index of the last of the steps that fresh processes confirm, so many `runs` each, by halving: slips come late. None: not even
-        the first."""
+        the first. Where it no longer `goes_on`, of the last that was confirmed until then."""
         if not steps or not self.confirms(steps[0], runs):
             return None
         low, high = 0, len(steps) - 1
-        while low < high:
+        while low < high and goes_on():
             middle = (low + high + 1) // 2
             if self.confirms(steps[middle], runs):
                 low = middle

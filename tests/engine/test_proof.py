@@ -126,6 +126,15 @@ def test_the_latest_script_that_fails_alone(prover: Callable[..., Prover], monke
     assert prover().latest([]) is None
 
 
+def test_the_way_back_ends_with_the_time_for_it(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the last script that was confirmed until then: the proof still has its time."""
+    asked: list[str] = []
+    monkeypatch.setattr(Prover, "confirms", lambda _, step, runs: asked.append(step.text) is None and int(step.text) < 6)
+    steps = [step(str(number)) for number in range(9)]
+    assert prover().latest(steps, goes_on=lambda: len(asked) < 2) == 4
+    assert asked == ["0", "4"]
+
+
 class TestElsewhere:
     def test_the_same_failure(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0", "cuda": None, "headers": True})
