@@ -121,7 +121,8 @@ NORMALIZATION = (
         "shape [N, sN, N] of (N,)", "shape [N] of (N)"),
     _rule("blanks", r"\s+", " ", "a  b\tc", "a b c"),
 )
-ADVICE = _rule("advice on the same line", r" ?(?:For more information, run with|Set TORCH).*$", "", "Broken. Set TORCH_LOGS=x", "Broken.")
+ADVICE = _rule("advice on the same line", r" ?(?:For more information, run with|Set TORCH|(?<=[.!?] )Hint: ).*$", "",
+    "Broken. Set TORCH_LOGS=x", "Broken.")
 SPELLING = _rule("compiler's guess at a spelling", r"[;:,] did you mean .*$", "", "no 'sinus'; did you mean 'sin'?", "no 'sinus'")
 PLACE = _rule("place in generated code", r" \([\w<>. ]+, line \d+\)\s*$", "", "invalid syntax (c2.py, line 7)", "invalid syntax")
 _PATH, _HINT = (next(rule for rule in NORMALIZATION if rule.name == name) for name in ("path", "hint of a size"))

@@ -120,7 +120,8 @@ def _error(chain: Sequence[Raised]) -> tuple[object, ...]:
     """The class of the root cause, where it was raised, and its message."""
     names, message = _named(chain)
     frame = chain[-1].frames[-1] if chain and chain[-1].frames else None
-    return names[-1:], frame and (frame.path.rpartition("/")[2], frame.function, frame.line), normalize(message)
+    said = essence(names[-1] if names else "", message)
+    return names[-1:], frame and (frame.path.rpartition("/")[2], frame.function, frame.line), said
 
 
 def is_of_own_code(signature: Signature, outcome: Outcome, *, script: str) -> bool:

@@ -343,6 +343,12 @@ CHECKED = "torch/testing/_comparison.py:assert_close"
         # the compiler traces a backward before eager runs it
         (LATER + "RuntimeError: no scalar\n", COMPILING + BACKWARD + "RuntimeError: no scalar\n", False),
         (LATER + "RuntimeError: 12 elements\n", COMPILING + BACKWARD + "RuntimeError: 8 elements\n", False),
+        # the compiler looks for anomalies, so torch gives other advice
+        (
+            LATER + "RuntimeError: modified. Hint: look for it\n",
+            COMPILING + BACKWARD + "RuntimeError: modified. Hint: it is above!\n",
+            False,
+        ),
         (LATER + "RuntimeError: no scalar\n", COMPILING + BACKWARD + "RuntimeError: no strides\n", True),
         (LATER + "RuntimeError: no scalar\n", COMPILING + BACKWARD + "ValueError: no scalar\n", True),
         (LATER + "RuntimeError: no scalar\n", COMPILING + "RuntimeError: no scalar\n", True),
