@@ -63,7 +63,8 @@ class Prover:
         except verify.NotRun as error:
             raise Ended("error", "machine_fault", f"the repro could not be run: {error}", machine_fault=error.fault) from error
         facts = VerificationFacts(runs=runs, same=same, eager=found.eager, instead_of_float64=found.instead_of_float64, rule=result.rule)
-        return Proof(text, facts, differences)
+        shown = next((one for one in found.signatures if one is not None and self.failure.same_across_forms(one)), None)
+        return Proof(text, facts, differences, shown=shown)
 
     def elsewhere(self, text: str, rule: Rule, python: str) -> Elsewhere:
         """What the script `text` does under the interpreter `python`, held against `rule`: one fresh run and its control.

@@ -121,12 +121,14 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Proof:
-    """What fresh processes showed of `text`. `differences`: a line for each run that was not the same. `seconds` is what they took."""
+    """What fresh processes showed of `text`. `differences`: a line for each run that was not the same. `seconds` is what they took.
+    `shown`: the failure of the first run that was the same; None where it is not known."""
 
     text: str
     facts: VerificationFacts
     differences: tuple[str, ...] = ()
     seconds: float = 0.0
+    shown: Signature | None = None
 
     @property
     def rate(self) -> float:
@@ -215,11 +217,15 @@ class Findings:
         return "minimized" if self.is_smaller() else "reproduced"
 
     def shown(self) -> Signature:
-        """The program's failure as the repro shows it: what fails in a backward may fail alone, as a graph that is called."""
+        """The program's failure as the repro shows it, in its words: what fails in a backward may fail alone, as a graph that is called,
+        and sizes, or what is compared, are others there."""
         assert self.reproduction is not None
         failure, reference = self.reproduction.failure, self.search.reference if self.search else None
         own = failure.backward if reference is None else reference.backward
-        return failure.model_copy(update={"backward": failure.backward and own})
+        heard = (self.proof.shown if self.proof else None) or reference
+        # an exit of the program's own, where its graph is compared, stays what the program says
+        said = heard.said if heard is not None and heard.exception[-1:] == failure.exception[-1:] else failure.said
+        return failure.model_copy(update={"backward": failure.backward and own, "said": said})
 
     def reason_if_unverified(self, reason: str, runs: int) -> str | None:
         """`reason`, unless at least `runs` fresh runs failed alike and the eager control passed."""

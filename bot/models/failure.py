@@ -125,10 +125,11 @@ class Signature(Model):
         """One line for people."""
         what = self.signal or (": ".join(self.exception) if self.exception else self.kind.value)
         where = self.phase.value + (" (backward)" if self.backward else "")
-        first = (self.said or self.message).partition("\n")[0][:160]
         # a repro of a wrong graph compares for itself: what the program said of it is the program's
         of_program = self.kind is Kind.ACCURACY and self.exception not in ((), ("AssertionError",))
         by = "wrong numbers, of which the program says " if of_program else ""
-        # what a comparison says is long, and the kind says it as well
         tells = self.kind is Kind.EXCEPTION or of_program
-        return f"{self.kind.value} in {where}: {by}{what}" + (f": {first}" if first and tells else "")
+        # that numbers are not close the kind says as well, so nothing is said of it
+        said = self.said or (self.message if tells else "")
+        first = said.partition("\n")[0][:160] if tells or self.kind is Kind.ACCURACY else ""
+        return f"{self.kind.value} in {where}: {by}{what}" + (f": {first}" if first else "")

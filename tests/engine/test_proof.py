@@ -102,6 +102,15 @@ def test_what_was_proven_stays_where_the_time_is_over_on_the_way_back(
         prover().steadier(steps, never, 10)
 
 
+def test_a_proof_keeps_what_the_first_run_that_was_the_same_shows(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
+    other, shown = (FAILURE.model_copy(update=update) for update in ({"message": "yes"}, {"said": "no 2"}))
+    signatures = (None, other, shown, FAILURE)
+    monkeypatch.setattr(fresh, "verify", lambda *_, **__: Verification(runs=4, same=2, eager="passes", signatures=signatures))
+    assert prover().proof(step(), 10).shown == shown
+    monkeypatch.setattr(fresh, "verify", lambda *_, **__: Verification(runs=1, same=0, eager="passes", signatures=(other,)))
+    assert prover().proof(step(), 1).shown is None
+
+
 def test_a_proof_that_cannot_be_run_is_the_machine_s_fault(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a failure that shows in two runs of three."""
 

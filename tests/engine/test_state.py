@@ -170,6 +170,25 @@ def test_a_repro_that_is_called_alone_fails_in_no_backward(programs: bool, repro
     assert found.shown().same_across_forms(failure)
 
 
+def test_the_head_of_a_repro_tells_what_the_repro_says(tmp_path: Path) -> None:
+    """Its sizes are others than the program's, and a graph is compared by a check of its own."""
+    failure = SIGNATURE.model_copy(update={"message": "size N", "said": "size 4096"})
+    own, begun = (failure.model_copy(update={"said": said}) for said in ("size 2", "size 64"))
+    found = findings(search(reference=begun), reproduction=replace(reproduction(tmp_path), failure=failure))
+    assert found.proof is not None
+    proven = replace(found, proof=replace(found.proof, shown=own))
+    assert found.shown().said == "size 64", "nobody heard a fresh run"
+    assert (proven.shown().said, proven.shown().message) == ("size 2", "size N")
+    assert replace(proven, search=None, proof=None).shown().said == "size 4096"
+
+    wrong = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("AssertionError",), message="step N diverged", said="step 3 diverged")
+    left = wrong.model_copy(update={"exception": ("SystemExit",), "said": "3"})
+    compared = wrong.model_copy(update={"message": "Tensor-likes are not close!", "said": ""})
+    for program, said in ((wrong, ""), (left, "3")):  # an exit stays what the program says of wrong numbers
+        one = findings(search(reference=compared), reproduction=replace(reproduction(tmp_path), failure=program))
+        assert one.shown().said == said
+
+
 def test_the_head_holds_no_command_to_a_terminal() -> None:
     said = SIGNATURE.model_copy(update={"message": "7 \x1b]0;x\x07 \r"})
     text = with_header("", said, VerificationFacts(runs=3, same=3, eager="passes"), VERSIONS)

@@ -370,6 +370,14 @@ RAISE = "    raise ValueError(said)\n"
 BY_HAND = stack().replace("    f(x)\n", RAISE)
 
 
+def test_of_numbers_that_are_not_close_nothing_more_is_told() -> None:
+    by_torch, by_program = stack(CHECKED) + "AssertionError: ", stack() + "AssertionError: "
+    assert judged(by_torch + "Tensor-likes are not close!\n\nMismatched elements: 1 / 2").said == ""
+    dtype = "The values for attribute 'dtype' do not match: torch.int64 != torch.int8."
+    assert judged(by_torch + dtype).line() == f"accuracy in run: AssertionError: {dtype}"
+    assert judged(by_program + "3 of 4 gradients are wrong").line() == "accuracy in run: AssertionError: 3 of 4 gradients are wrong"
+
+
 @pytest.mark.parametrize(
     ("text", "own"),
     [

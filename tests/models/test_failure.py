@@ -89,6 +89,8 @@ def test_one_line_for_people() -> None:
     left = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, exception=("SystemExit",), message="6")
     assert left.line() == "accuracy in run: wrong numbers, of which the program says SystemExit: 6"
     assert left.model_copy(update={"exception": ("AssertionError",)}).line() == "accuracy in run: AssertionError"
+    checked = left.model_copy(update={"exception": ("AssertionError",), "message": "row N is wrong", "said": "row 3 is wrong"})
+    assert checked.line() == "accuracy in run: AssertionError: row 3 is wrong"
     assert printed.same(ERROR.model_copy(update={"message": "rank N", "said": "rank 4"})), "what people are shown is not compared"
     assert Signature(kind=Kind.HANG, phase=Phase.RUN).line() == "hang in run: hang"
     assert "\n" not in ERROR.model_copy(update={"message": "\n\nx" * 300}).line()
