@@ -24,6 +24,10 @@ _UNITTEST_ID = re.compile(r"(?:\w+\.)*(?P<file>\w+)\.(?P<owner>\w+)\.(?P<test>\w
 _MOST_ROWS = 1000
 # Cases of one test that are tried.
 _MOST_CASES = 16
+_LISTS = (ast.Tuple, ast.List)
+
+# A row of a mark: what pytest calls it, None where a function says, and its values.
+_Row = tuple[str | None, list[ast.expr]]
 
 
 @dataclass(frozen=True)
@@ -276,7 +280,7 @@ class _Call:
         marked = {name for listed, _ in self._marks(test, classes) for name in listed} if test is not None else set()
         return [name for name in self.parameters(names) if name not in marked]
 
-    def _marks(self, test: ast.FunctionDef, classes: list[ast.ClassDef]) -> list[tuple[list[str], list[ast.expr]]]:
+    def _marks(self, test: ast.FunctionDef, classes: list[ast.ClassDef]) -> list[tuple[list[str], list[_Row]]]:
         return list(self._parametrized([*test.decorator_list, *(d for c in reversed(classes) for d in c.decorator_list)]))
 
     def _find(self, names: list[str]) -> tuple[ast.FunctionDef | None, list[ast.ClassDef]]:
@@ -294,54 +298,66 @@ class _Call:
     def _values(
         self, test: ast.FunctionDef, classes: list[ast.ClassDef], parameters: list[str], case: str | None
     ) -> Iterator[dict[str, str]]:
-        """The parameters' values as code, by the marks whose values make up the case's name; each set where none is named.
-        None at all where one has another source."""
+        """The parameters' values as code, by the marks whose values make up the case's name; each set where none is named, or names are
+        made by a function. None at all where one has another source."""
         if not parameters:
             yield {}
             return
         marks = self._marks(test, classes)
 
-        def search(left: list[tuple[list[str], list[ast.expr]]], name: str | None, values: dict[str, str]) -> Iterator[dict[str, str]]:
+        def search(left: list[tuple[list[str], list[_Row]]], name: str | None, values: dict[str, str]) -> Iterator[dict[str, str]]:
             if not left:
                 if not name and set(values) == set(parameters):
                     yield values
                 return
             names, rows = left[0]
-            for row in rows:
-                items = self._items(row, len(names))
+            for shown, items in rows:
                 if len(items) != len(names):
                     continue
-                shown = "-".join(map(_shown, items))
-                if name is None or name == shown or name.startswith(shown + "-"):
-                    rest = None if name is None else name[len(shown) + 1 :]
+                if name is None or shown is None or name == shown or name.startswith(shown + "-"):
+                    rest = None if name is None or shown is None else name[len(shown) + 1 :]
                     yield from search(left[1:], rest, {**values, **dict(zip(names, map(ast.unparse, items), strict=True))})
 
-        yield from search(marks, case, {})
+        known = all(shown is not None for _, rows in marks for shown, _ in rows)
+        yield from search(marks, case if known else None, {})
 
-    def _items(self, row: ast.expr, count: int) -> list[ast.expr]:
-        if isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param"):
-            return list(row.args)
-        return list(row.elts) if count > 1 and isinstance(row, (ast.Tuple, ast.List)) else [row]
+    def _row(self, row: ast.expr, count: int, name: ast.expr | None) -> _Row:
+        """A row of a mark that sets so many parameters, and what pytest calls it: its own id, the `name` that the mark gives it, or its
+        values."""
+        own = isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param")
+        listed = row.args if own and isinstance(row, ast.Call) else row.elts if count > 1 and isinstance(row, _LISTS) else [row]
+        ids = [keyword.value for keyword in row.keywords if keyword.arg == "id"] if own and isinstance(row, ast.Call) else []
+        given = [one for one in (*ids, name) if one is not None and not (isinstance(one, ast.Constant) and one.value is None)]
+        if not given:
+            return "-".join(map(_shown, listed)), list(listed)
+        return (str(given[0].value) if isinstance(given[0], ast.Constant) else None), list(listed)
 
-    def _parametrized(self, decorators: list[ast.expr]) -> Iterator[tuple[list[str], list[ast.expr]]]:
+    def _parametrized(self, decorators: list[ast.expr]) -> Iterator[tuple[list[str], list[_Row]]]:
         """Names and rows of each `pytest.mark.parametrize`, the innermost first, as pytest names its cases."""
         for mark in reversed(decorators):
             if not (isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2):
                 continue
-            names, rows = mark.args[0], mark.args[1]
+            names, rows = mark.args[0], self._listed(mark.args[1])
             if isinstance(names, ast.Constant) and isinstance(names.value, str):
                 listed = [name.strip() for name in names.value.split(",")]
-            elif isinstance(names, (ast.Tuple, ast.List)):
+            elif isinstance(names, _LISTS):
                 listed = [item.value for item in names.elts if isinstance(item, ast.Constant) and isinstance(item.value, str)]
             else:
                 continue
-            if isinstance(rows, ast.Name):
-                rows = self.constants.get(rows.id, rows)
-            if isinstance(rows, ast.Call) and ast.unparse(rows.func) == "range" and all(isinstance(a, ast.Constant) for a in rows.args):
-                bounds = [a.value for a in rows.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
-                yield listed, [ast.Constant(number) for number in list(range(*bounds))[:_MOST_ROWS]]
-            elif isinstance(rows, (ast.Tuple, ast.List)):
-                yield listed, list(rows.elts)
+            ids = next((keyword.value for keyword in mark.keywords if keyword.arg == "ids"), None)
+            told = self._listed(ids) if ids is not None else []
+            called = [ids if told is None else told[place] if place < len(told) else None for place in range(len(rows or ()))]
+            if rows is not None:
+                yield listed, [self._row(row, len(listed), name) for row, name in zip(rows, called, strict=True)]
+
+    def _listed(self, value: ast.expr) -> list[ast.expr] | None:
+        """What a list, a tuple or a `range` holds, be it by the name of a constant; None for anything else."""
+        if isinstance(value, ast.Name):
+            value = self.constants.get(value.id, value)
+        if isinstance(value, ast.Call) and ast.unparse(value.func) == "range" and all(isinstance(a, ast.Constant) for a in value.args):
+            bounds = [a.value for a in value.args if isinstance(a, ast.Constant) and isinstance(a.value, int)]
+            return [ast.Constant(number) for number in list(range(*bounds))[:_MOST_ROWS]]
+        return list(value.elts) if isinstance(value, _LISTS) else None
 
 
 def _shown(value: ast.expr) -> str:

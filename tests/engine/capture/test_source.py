@@ -40,6 +40,17 @@ def test_named(size, turn):
     raise KeyError(size, turn)
 
 
+@pytest.mark.parametrize("n", [0, 7], ids=["none", None])
+@pytest.mark.parametrize("on", [False, True], ids=("eager", "compiled"))
+def test_titled(n, on):
+    raise KeyError(n, on)
+
+
+@pytest.mark.parametrize("n", [0, 7], ids=lambda n: f"n={n}")
+def test_by_function(n):
+    raise KeyError(n)
+
+
 class TestMany:
     @pytest.mark.parametrize("n", [0, 7])
     def test_inside(self, n):
@@ -76,7 +87,11 @@ def called(tmp_path: Path, *argv: str, failed: str = "") -> tuple[object, ...] |
         ("test_cases[3-int-slow]", ("slow", 3, int)),
         ("test_cases[1--2.5-fast]", ("fast", 1, -2.5)),
         ("test_named[2-6]", (6, 2)),
+        ("test_named[1-five]", (5, 1)),
         ("test_named", (2, 1)),
+        ("test_titled[compiled-none]", (0, True)),
+        ("test_titled[compiled-7]", (7, True)),
+        ("test_by_function[n=7]", (0,)),
         ("TestMany::test_inside[7]", (7,)),
         ("Old::test_old", (4,)),
     ],
@@ -96,7 +111,8 @@ def test_what_cannot_be_called_is_no_source(tmp_path: Path, node: str) -> None:
         ("test_them.py::test_named", "/root/test_them.py::test_named[2-6]", (6, 2)),
         ("test_them.py::test_cases", "test_them.py::test_cases[3-int-slow]", ("slow", 3, int)),
         ("test_them.py", "test_them.py::Old::test_old", (4,)),
-        ("test_them.py::test_named", "test_them.py::test_named[2-five]", (2, 1)),
+        ("test_them.py::test_named", "test_them.py::test_named[2-five]", (5, 2)),
+        ("test_them.py::test_named", "test_them.py::test_named[2-seven]", (2, 1)),
         ("test_them.py::test_named", "test_other.py::test_named[2-6]", (2, 1)),
         ("test_them.py::test_named", "unknown", (2, 1)),
     ],
