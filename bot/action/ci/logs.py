@@ -21,7 +21,7 @@ from bot.action.ci.cut_off import is_of_compiler, mentions_compiler
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
-from bot.action.ci.parts import Parts
+from bot.action.ci.parts import Parts, without_excerpts
 from bot.action.ci.programs import Started, begun_in, ran_in, started_in
 from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.pytest_text import as_traceback
@@ -260,7 +260,8 @@ class _Log:
         cut: set[str] = set()
         parts = Parts(self.lines.text)
         chosen: list[PrintedTraceback] = []
-        blocks = self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]
+        blocks: Sequence[PrintedTraceback] = self.printed.between(self._tested, len(self.lines.text))[-MAX_LOOSE:]
+        blocks = without_excerpts(blocks) if len(self.lines.text) <= MAX_TEXT else blocks
         harmless = passed.printed(self.lines.text, [block.start for block in blocks])
         for block in reversed([block for block in blocks if block.start not in harmless]):
             compiled = mentions_compiler(block.text)
