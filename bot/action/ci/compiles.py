@@ -124,8 +124,10 @@ _IMPORTS = re.compile(
 )
 # In it a thread waits for the processes that compile, in whatever process has imported Inductor.
 _WAITS = "torch/_inductor/compile_worker/subproc_pool.py"
-# Through these an operator is called, and its shape is found.
-_OPERATORS = ("torch/_ops.py", "torch/_meta_registrations.py")
+# Through these an operator is called, and its shape is found; in these it is written in Python.
+_OPERATORS = re.compile(
+    r"torch/(?:_ops|_meta_registrations|_compile|_dynamo/eval_frame)\.py$|torch/(?:_prims|_prims_common|_refs|_decomp|_library)/"
+)
 # By these a test asserts.
 _ASSERTS = ("/test_case.py", "unittest/case.py", "expecttest/__init__.py")
 # What is never compiled, as a function that is checkpointed, is called in eager through this file, and then through one of Dynamo's.
@@ -224,7 +226,7 @@ def raised_on_fakes(text: str) -> bool:
     """Whether the last traceback in `text` ends where an operator ran on a tensor that is traced, and holds no values."""
     paths = _paths(text)
     # an operator that ran on them
-    while len(paths) > 1 and paths[-1].endswith(_OPERATORS):
+    while len(paths) > 1 and _OPERATORS.search(paths[-1]):
         paths.pop()
     return any("torch/_subclasses/" in path for path in paths[-1:])
 
