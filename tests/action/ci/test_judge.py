@@ -56,6 +56,7 @@ def test_what_ended_the_compiler_from_outside_is_no_failure_of_it(said: str, exp
     ("said", "broken"),
     [
         ("RuntimeError: Failed to find C compiler. Please specify via CC environment variable.", "no C compiler"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'g++'", "no C compiler"),
         ("RuntimeError: 0 active drivers ([]). There should only be one.", "no GPU that triton knows"),
         ("RuntimeError: Found no NVIDIA driver on your system.", "no cuda device"),
         (
