@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 from bot.action.ci import told_errors
 from bot.action.ci.compiles import ADVICE, CLASSES, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS, ends_at_import
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import is_compiled, sign
-from bot.action.ci.lines import title
 from bot.action.ci.python_words import JOINTS
-from bot.action.ci.told_errors import FAILS, WENT_ON
+from bot.action.ci.told_errors import COMPILING, EAGER, FAILS, WENT_ON
 from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, PrintedTraceback, is_whole
 
 _OF_COMPILER = re.compile(
@@ -23,23 +23,27 @@ _OF_COMPILER = re.compile(
 )
 # What nothing but the compiler raises.
 _RAISED = CLASSES | {"Unsupported"}
-# What somebody compiles with, in words, and how it is said that it fails; what tells of eager, too, or that this may happen. Another
-# Dynamo is a server.
-_COMPILING = re.compile(
-    r"\b(?:py)?torch[. ]compil|\bcompiled[ _]autograd\b|\btorch\.export\b|\b(?:Torch)?(?:dynamo|[Ii]nductor)\b"
-    r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
-)
+# How it is said that compiling fails.
 _NOT_WORKING = re.compile(
     r"\berrs\b|\b(?:can't|cannot|could(?:n't| not)|unable to)\b|\b(?:does|do|did)(?:n't| not) (?:seem to |appear to )?work"
     r"|\bnot working\b|\bincompatib",
     re.IGNORECASE,
 )
-_EAGER = re.compile(r"\beager|\b(?:without|disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b", re.IGNORECASE)
 # A line of a program, or of a log.
 _NO_WORDS = re.compile(
     r" {2}|.{0,200}\b(?:[WIVDE]\d{4} \d\d:|WARNING|INFO|DEBUG|Warning:)\b|(?:import|from|def|@|[+-]\s)|[\w.]{1,60} ?[=(]|E  |>  "
 )
+_SENTENCES = re.compile(r"(?<=[.!?]) ")
 MAX_SAID = 2_000
+# What a program makes with the compiler; a module may compile itself. A function that it compiles; and what a frame shows of the source.
+_NAME = re.compile(
+    r" {0,12}(?:(?P<name>[A-Za-z_][\w.]{0,100}) ?= ?torch\.(?:compile|export\.export)\("
+    r"|(?P<of>[A-Za-z_][\w.]{0,100}?)(?:\.forward)?\.compile\()"
+)
+_DECORATED = re.compile(r" {0,12}@torch\.compile\b")
+_FUNCTION = re.compile(r" {0,12}(?:async )?def (\w{1,100})\(")
+_SOURCE = re.compile(r'^  File "[^"\n]{1,1000}", line \d{1,9}, in [^\n]{1,200}\n {4}([^\n]{1,2000})', re.MULTILINE)
+_COMPILES = "the log ends within a traceback, below what the program compiles"
 _SAID = "the text tells that compiling fails, and the log ends within a traceback"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
 
@@ -75,7 +79,7 @@ def completed(cut: Failure, lines: list[str], printed: tuple[PrintedTraceback, .
     bare = (block for block in printed if '  File "' not in block.text and is_whole(block.text))
     said = {block.text for block in bare if is_of_compiler(block)}
     told = next((replace(cut, text=text, note=_TOLD_ABOVE) for text in said), None) if len(said) == 1 else None
-    told = told or next(told_errors.named(lines), None)
+    told = told or next(told_errors.named(lines), None) or next(told_errors.headed(lines), None)
     if told is None:
         return cut
     raised = told.text.partition("\n")[2]
@@ -86,17 +90,25 @@ def told(shown: Failure, lines: list[str]) -> Iterator[Failure]:
     """The failure that is `shown` up to a frame that is not the compiler's, where the `lines` of somebody's text name what was raised, or
     say that compiling fails.
     """
-    found = next(told_errors.named(lines), None)
-    # what a title says may be somebody else's, below whose text another one is
-    head = title(lines)
+    found = next(told_errors.named(lines), None) or next(told_errors.titled(lines), None)
     if found:
         yield replace(shown, text=found.text, seen=found.seen, note=found.note)
-    elif '  File "' in shown.text and not ends_at_import(shown.text) and any(_says(line) for line in lines if line is not head):
-        yield replace(shown, seen=Seen.LOGGED, note=_SAID)
+    elif '  File "' in shown.text and not ends_at_import(shown.text):
+        note = _SAID if any(map(_says, lines)) else _COMPILES if _calls_compiled(shown.text, lines) else ""
+        if note:
+            yield replace(shown, seen=Seen.LOGGED, note=note)
+
+
+def _calls_compiled(traceback: str, lines: list[str]) -> bool:
+    """Whether what a `traceback` shows of the program's source has the name of something that the program in such `lines` compiles."""
+    names = {found["name"] or found["of"] for line in lines if (found := _NAME.match(line[:MAX_SAID]))}
+    names |= {found[1] for above, line in pairwise(lines) if _DECORATED.match(above) and (found := _FUNCTION.match(line[:MAX_SAID]))}
+    sources = _SOURCE.findall(traceback)
+    return any(re.search(rf"(?<![\w.]){re.escape(name)}(?:\.\w{{1,60}})?[(),]", source) for name in names for source in sources)
 
 
 def _says(line: str) -> bool:
     """Whether a `line` of words says that compiling fails, and not that eager does, or that it went on."""
     words = line[:MAX_SAID]
-    fails = _COMPILING.search(words) and (FAILS.search(words) or _NOT_WORKING.search(words))
-    return bool(fails) and not (_NO_WORDS.match(words) or WENT_ON.search(words) or _EAGER.search(words))
+    fails = any(COMPILING.search(said) and (FAILS.search(said) or _NOT_WORKING.search(said)) for said in _SENTENCES.split(words))
+    return fails and not (_NO_WORDS.match(words) or WENT_ON.search(words) or EAGER.search(words))

@@ -98,7 +98,14 @@ class _Log:
         for whole in self.runner.files(files, self.printed):
             self._add(whole)
         told = [failure for key, failure in self.found.items() if key not in passed and not _not_imported(failure)]
-        return [*told, *(() if self.found else list(self._untitled()) or list(self._loose()) or list(self._logged()) or self._named())]
+        told += () if self.found else list(self._untitled()) or list(self._loose()) or list(self._logged()) or self._named()
+        return self._alone(told[0]) if len(told) == 1 and len(self.lines.text) <= MAX_TEXT else told
+
+    def _alone(self, failure: Failure) -> list[Failure]:
+        """The only `failure` of somebody's text, with what the words say of it: what was raised, where that is cut off."""
+        if failure.text and not is_whole(failure.text):
+            failure = cut_off.completed(failure, self.lines.text, self.printed.all)
+        return [failure]
 
     def _located(self, test: str) -> str:
         """An id as the repository's root has it: PyTorch's runner starts its files in a directory of their own."""
@@ -291,7 +298,7 @@ class _Log:
         told = list(found.values())
         for i, (failure, signature) in enumerate(told):
             if not parts.tell_again(signature, (later for _, later in told[i + 1 :])):
-                yield failure if is_whole(failure.text) else cut_off.completed(failure, self.lines.text, self.printed.all)
+                yield failure
         if quoted and not found:
             yield quoted
 

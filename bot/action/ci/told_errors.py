@@ -7,18 +7,24 @@ from collections.abc import Iterator
 
 from bot.action.ci.compiles import CHECKED, OVERWRITTEN, STRIDES, TRACERS
 from bot.action.ci.failing_test import Failure, Seen
-from bot.action.ci.judge import is_compiled, sign
+from bot.action.ci.judge import is_compiled, sign, told_fault
 from bot.action.ci.lines import title
 from bot.action.ci.python_words import HEADER
 from bot.action.ci.tracebacks import NAMED
 
 MAX_LINE = 2_000
 
-# A class of the compiler's with its message, in ticks. A heading may name what a text is about, and not what happened; a change and a
-# logger's line that is no error are no words of somebody's.
-_TOLD = re.compile(rf"`(?P<said>{NAMED}: [^\s`][^\n`]{{0,1000}})`")
-# The same at the end of a sentence, behind a colon which is none of an error's.
-_BEHIND = re.compile(rf"[^`\n]{{1,200}}(?<!Error)(?<!Exception)(?<!Failed)(?<!Unsupported): (?P<said>{NAMED}: [^\s`][^\n`]{{0,1000}})$")
+# A class of the compiler's, or any whose message is the compiler's.
+_ANY = rf"[A-Z]\w{{0,60}}(?:Error|Exception)(?=: (?:Error: )?(?:{CHECKED}{TRACERS}|{OVERWRITTEN}|{STRIDES}))"
+# One with its message, in ticks. A heading may name what a text is about, and not what happened; a change and a logger's line that is no
+# error are no words of somebody's.
+_TOLD = re.compile(rf"` {{0,2}}(?P<said>(?:{NAMED}|{_ANY}): [^\s`][^\n`]{{0,1000}})`")
+# The same at the end of a sentence, behind a colon which is none of an error's, or behind what says that it is an error.
+_BEHIND = re.compile(
+    r"(?:[^`\n]{1,200}(?<!Error)(?<!Exception)(?<!Failed)(?<!Unsupported): "
+    r"|(?:[^`\n]{0,200}\W)?(?i:(?:this |the |an? )?(?:errors?|exception)|with) )"
+    rf"(?P<said>{NAMED}: [^\s`][^\n`]{{0,1000}})$"
+)
 # The same in a comment of a program, which is fenced; its message goes on in the comments below.
 _COMMENT = re.compile(r" {0,40}# ?")
 _SAID = re.compile(rf"{NAMED}: \S")
@@ -31,7 +37,17 @@ _UNSHOWN = "and the log does not show all of it"
 FAILS = re.compile(
     r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing))\b", re.IGNORECASE
 )
-# What compiles, in words; and the class that triton raises for any kernel.
+# What somebody compiles with, in words, and what tells of eager, too, or that something may happen. Another Dynamo is a server.
+COMPILING = re.compile(
+    r"\b(?:py)?torch[._ -]compil|\bcompiled[ _]autograd\b|\btorch\.export\b|\b(?:[Tt]orch)?(?:dynamo|[Ii]nductor)\b"
+    r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
+)
+EAGER = re.compile(
+    r"\beager|\b(?:without|disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b"
+    r"|(?:\bnot|n't|\bnever) (?:fail|crash|err|rais|throw)",
+    re.IGNORECASE,
+)
+# What compiles; and the class that triton raises for any kernel.
 COMPILED = re.compile(r"\btorch\.compile\b|\b(?:Torch)?[Ii]nductor\b")
 _OF_TRITON = "CompilationError"
 _NO_WORDS = re.compile(r"#|[+-]\s|.{0,200}\b(?:[WIVD]\d{4} \d\d:|WARNING|INFO|DEBUG)\b")
@@ -48,13 +64,22 @@ _RAISED = re.compile(
 # where it begins with the class, behind labels, or words tell of an error before it. The compiler's own words may deny something, but do
 # not ask for it.
 _LABELS = r"# (?:\[[^\]\n]{1,60}\]:? {0,2}){0,4}"
-_ANY = rf"[A-Z]\w{{0,60}}(?:Error|Exception)(?=: (?:Error: )?(?:{CHECKED}{TRACERS}|{OVERWRITTEN}|{STRIDES}))"
 _TITLED = re.compile(
     rf"{_LABELS}(?P<before>[^\n]{{0,150}}?)(?<![\w.])(?P<named>{NAMED}|{_ANY})\b['\"\u201d>`*]{{0,3}}"
     r"(?:(?P<said>: {0,2}\S)| (?:with|when|while|in|on|for|during|after|at|using)\b| {0,2}(?:`|$))"
 )
+# One that begins with the compiler's message, without its class.
+_MESSAGE = re.compile(rf"{_LABELS}(?P<said>{TRACERS}[^\n]{{0,1000}})")
+# One that names any class with its message, beside what compiles.
+_OTHER = re.compile(rf"{_LABELS}(?:[^\n]{{0,150}}?[^\w.\n])?(?P<said>[A-Z]\w{{1,60}}(?:Error|Exception)(?:: \S|\([\"'])[^\n`]{{0,1000}})")
+_HEADED = re.compile(rf"{_LABELS}`?(?P<said>(?P<name>[A-Z]\w{{1,60}}(?:Error|Exception)): \S[^\n`]{{0,1000}})")
+# Not of the compiler: what is not there; and what happens without it.
+_OF_OTHERS = re.compile(
+    r"Error: (?:cannot import name |No module named |module '"
+    r"|[^\n]{0,200}\bhas no attribute '_?(?:compile|dynamo|inductor)')|\b(?:without|eager)\b"
+)
 # One that says what is to be done does not say what happened.
-_TO_DO = re.compile(
+TO_DO = re.compile(
     rf"{_LABELS}(?:\w{{1,30}}(?:\(\S{{1,30}}\))?: )?(?:add|allow|avoid|catch|check|clarify|disable|doc(?:ument)?s?|enable|ensure|explain"
     r"|handle|hide|implement|improve|introduce|make|move|prevent|print|re-?enable|remove|rename|replace|report|rewrite|show|skip|support"
     r"|suppress|tests?|turn|update|use|work ?around|wrap|xfail)(?:s|e?d|ing)?\b",
@@ -85,9 +110,26 @@ def named(lines: list[str], text: list[str] | None = None) -> Iterator[Failure]:
 
 def titled(lines: list[str]) -> Iterator[Failure]:
     """The failure of which the title of such `lines` tells, for a text that shows nothing of it."""
-    head = title(lines)
-    if not _TO_DO.match(head[:MAX_LINE]):
-        yield from named([head], lines)
+    head = title(lines)[:MAX_LINE]
+    if TO_DO.match(head):
+        return
+    found = list(named([head], lines))
+    yield from found
+    other = _OTHER.match(head) if COMPILING.search(head) and not _OF_OTHERS.search(head) else None
+    said = _MESSAGE.match(head) or other
+    if found or said is None or told_fault(head):
+        return
+    words = head[: said.start("said")]
+    if not any(each.search(words) for each in (WENT_ON, _ASKED, EAGER)):
+        yield Failure("a program", "", f"{HEADER}\n{said['said']}", seen=Seen.LOGGED, note=f"the title tells of an error, {_UNSHOWN}")
+
+
+def headed(lines: list[str]) -> Iterator[Failure]:
+    """The failure with whose class, any, the title of such `lines` begins, for a text that shows where the compiler failed, and not how."""
+    found = _HEADED.match(title(lines)[:MAX_LINE])
+    if found:
+        note = f"the title tells of {found['name']}, {_UNSHOWN}"
+        yield Failure("a program", "", f"{HEADER}\n{found['said']}", seen=Seen.LOGGED, note=note)
 
 
 def _titled(head: str) -> re.Match[str] | None:

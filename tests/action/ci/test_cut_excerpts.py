@@ -56,3 +56,50 @@ def test_a_log_ends_in_an_operator_that_runs_on_what_is_traced(path: str, expect
     assert len(rows(f"```\n{traced}{last}```\n")) == expected
     # as it runs in eager
     assert rows(f"```\n{frame('/w/train.py', 'step')}{last}```\n") == []
+
+
+@pytest.mark.parametrize(
+    ("program", "source", "expected"),
+    [
+        ("compiled = torch.compile(model)", "trainer.fit(compiled)", 1),
+        ("model.net = torch.compile(model.net, fullgraph=True)", "loss = model.net(x)", 1),
+        ("model.compile()", "out = model(x)", 1),
+        ("pipe.unet.forward.compile()", "out = pipe.unet(x)", 1),
+        ("@torch.compile(dynamic=True)\ndef step(x):", "loss = step(x)", 1),
+        ("compiled = torch.compile(model)", "trainer.fit(model)", 0),
+        ("compiled = torch.compile(model)", "trainer.fit(uncompiled)", 0),
+        ("compiled = re.compile(model)", "trainer.fit(compiled)", 0),
+        ("@made_up.compile\ndef step(x):", "loss = step(x)", 0),
+    ],
+)
+def test_a_log_ends_below_what_the_program_compiles(program: str, source: str, expected: int) -> None:
+    text = f"# A title\n\n```python\n{program}\n```\n\n```\n{HEADER}"
+    called = frame("/w/train.py", "<module>", source) + frame(f"{PACKAGES}/made_up/trainer.py", "fit", "return call(")
+    assert len(rows(f"{text}{called}```\n")) == expected
+    # what was raised is shown
+    assert rows(f"{text}{called}KeyError: 'made up'\n```\n") == []
+
+
+LOWERING = frame(f"{PACKAGES}/torch/_inductor/lowering.py", "made_up")
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("# AssertionError: made up", "AssertionError: made up"),
+        ("# [Bug]: `KeyError: 'made up'`", "KeyError: 'made up'"),
+        ("# A KeyError: made up", "ends within a traceback"),
+        ("AssertionError: made up", "ends within a traceback"),
+    ],
+)
+def test_a_title_begins_with_what_was_raised_where_the_compiler_failed(title: str, expected: str) -> None:
+    (row,) = rows(f"{title}\n\nIt shows\n```\n{PROGRAM}{LOWERING}```\n")
+    assert expected in str(row["why"])
+    # elsewhere the class tells nothing of the compiler
+    assert rows(f"{title}\n\nIt shows\n```\n{PROGRAM}```\n") == []
+
+
+def test_a_title_completes_what_is_shown_of_a_benchmark() -> None:
+    shown = f"cuda train MadeUpNet\nERROR:common:\n{HEADER}{frame('/w/benchmarks/dynamo/common.py', 'check_accuracy')}{LOWERING}"
+    (row,) = rows(f"# torch._inductor.exc.InductorError: RuntimeError: made up\n\n```\n{shown}```\n")
+    assert (row["test"], "InductorError" in str(row["why"])) == ("MadeUpNet", True)

@@ -134,7 +134,11 @@ def test_a_chain_that_is_cut_off_behind_what_the_compiler_raised(frames: str, jo
         ("Dynamo 1.4.2 fails to start:", []),
         ("W0916 19:14:38 torch/_dynamo/made_up.py:7] torch.compile failed", []),
         ("model = torch.compile(model)  # it fails", []),
-        ("# torch.compile fails", []),
+        ("# torch.compile fails", ["possible"]),
+        ("# It does not fail with torch.compile", []),
+        # two sentences are of two things
+        ("I start it with --enable-torch-compile. The error is:", []),
+        ("The server with `--enable-torch-compile` fails with this error:", ["possible"]),
     ],
 )
 def test_words_that_tell_that_compiling_fails_above_a_traceback_that_is_cut_off(words: str, expected: list[str]) -> None:

@@ -264,6 +264,9 @@ def test_what_was_raised_stands_above_the_places_of_its_stack(text: str, expecte
         ("+ it fails with `BackendCompilerFailed: made_up` here", []),
         ("It fails with `BackendCompilerFailed: CUDA out of memory`, sometimes.", []),
         ("It fails with `ValueError: made_up`, sometimes.", []),
+        ("Export fails with: `AssertionError: Failed to produce a graph during tracing as made_up`.", ["possible"]),
+        ("Of `AssertionError: Failed to produce a graph during tracing as made_up` I have read.", []),
+        ("All of them fail with` BackendCompilerFailed: made_up` now:", ["possible"]),
     ],
 )
 def test_an_error_told_of_in_a_sentence(line: str, expected: list[str]) -> None:
@@ -472,6 +475,11 @@ def test_a_test_whose_child_failed_in_a_text(file: str, raised: str, expected: l
         ("It fails now: {}, falling back to eager", []),
         ("It is about this: {}", []),
         ("RuntimeError: {}", []),
+        ("Error {}", ["possible"]),
+        ("Then I get this error {}", ["possible"]),
+        ("It fails with {}", ["possible"]),
+        ("This is no error like {}", []),
+        ("It works with {}", []),
     ],
 )
 def test_words_that_end_in_an_error_of_the_compiler(words: str, expected: list[str]) -> None:
