@@ -19,6 +19,12 @@ _ID = re.compile(
 _FILE = re.compile(r"[\w./][\w./-]{0,500}\.py", re.ASCII)
 # One test, and not the beginning of the names of some.
 _NAME = re.compile(r"""(?P<quote>['"]?)(?P<name>test_\w{1,200})(?P=quote)`?""", re.ASCII)
+# A test of a file, which some command selects by a part of its name.
+_OF_FILE = re.compile(
+    r"(?P<variables>(?:[A-Za-z_]\w{0,100}=\S{0,300} {1,3}){0,9})(?:python3? {1,3})?(?P<file>[\w./-]{1,300}\.py)"
+    r"""(?: {1,3}-\S{1,60}){0,5}? {1,3}-k {1,3}(?P<quote>['"]?)(?P<name>test_\w{1,200})(?P=quote)(?![\w'"]| (?:or|and) )""",
+    re.ASCII,
+)
 # What a sentence has behind a command.
 _PUNCTUATION = ").,;:"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,100}=\S{0,300}", re.ASCII)
@@ -48,6 +54,17 @@ def asked(lines: list[str]) -> CommandedTest | None:
     """The test that the only command in `lines` names, by its id or by `-k`; None where there is none, or another one."""
     found = {CommandedTest(test) for test in commanded(lines)} or set(_selected(lines))
     return found.pop() if len(found) == 1 else None
+
+
+def selected(line: str) -> CommandedTest | None:
+    """The test that the first command of another program than pytest on a `line` selects with `-k`; None where there is none."""
+    found = _OF_FILE.search(line[:2000]) if " -k " in line[:2000] else None
+    if found is None:
+        return None
+    file = repository_path(found["file"])
+    return CommandedTest(
+        f"{file}::{found['name']}", Hint(allowed_variables(found["variables"]), f"python {shlex.quote(file)} -k {found['name']}")
+    )
 
 
 def _selected(lines: list[str]) -> Iterator[CommandedTest]:

@@ -108,7 +108,10 @@ _LACKS = (
         ),
         "a package that a backend imports",
     ),
-    (re.compile(r"Failed to find C compiler|\[Errno 2\] No such file or directory: '(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+)'"), "no C compiler"),
+    (
+        re.compile(r"Failed to find C compiler|\[Errno 2\] No such file or directory: '(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+)'"),
+        "no C compiler",
+    ),
     (re.compile(r"Compiler: \S{1,100} is not found"), "no C++ compiler"),
     (re.compile(r"GPUTooOldForTriton|too old to be supported by the triton GPU compiler"), "a GPU that triton does not support"),
     (re.compile(r"\b0 active drivers"), "no GPU that triton knows"),

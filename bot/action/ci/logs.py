@@ -102,10 +102,13 @@ class _Log:
         return self._alone(told[0]) if len(told) == 1 and len(self.lines.text) <= MAX_TEXT else told
 
     def _alone(self, failure: Failure) -> list[Failure]:
-        """The only `failure` of somebody's text, with what the words say of it: what was raised, where that is cut off."""
+        """The only `failure` of somebody's text, with what the words say of it: what was raised, where that is cut off; all tests, where
+        a list has them."""
         if failure.text and not is_whole(failure.text):
             failure = cut_off.completed(failure, self.lines.text, self.printed.all)
-        return [failure]
+        unnamed = failure.text and '  File "' not in failure.text and not (failure.test or failure.script or failure.hint.program)
+        tests = named_tests.listed(self.lines.text) if unnamed else []
+        return [replace(failure, name=test.partition("::")[2].replace("::", "."), test=test) for test in tests] or [failure]
 
     def _located(self, test: str) -> str:
         """An id as the repository's root has it: PyTorch's runner starts its files in a directory of their own."""
@@ -255,7 +258,7 @@ class _Log:
             shown = next(self._programs(list(self.printed.all)[-1:]))
             return list(cut_off.told(shown, self.lines.text))
         text = self.lines.text
-        readers = (named_tests.failures, named_tests.progressed, told_errors.failures, told_errors.titled)
+        readers = (named_tests.failures, named_tests.progressed, told_errors.failures, told_errors.titled, named_tests.commanded)
         told = next(filter(None, (list(reader(text)) for reader in readers)), [])
         return list(map(self._by_command, told))
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from bot.action.ci.asked import asked
-from bot.action.ci.failing_test import Failure, Seen, repository_path
+from bot.action.ci.asked import asked, selected
+from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
 from bot.action.ci.lines import title
 from bot.action.ci.python_words import ERRORS, HEADER
+from bot.action.ci.told_errors import COMPILING, TO_DO
 from bot.action.ci.tracebacks import NAMED
 
 # Lines below a heading that are looked at.
@@ -39,6 +40,15 @@ _SAID = re.compile(
     r"(?i:(?:(?:is|has|been|now|also|still|just|started|began|keeps|consistently|sometimes|always) ){0,4}fail(?:s|ed|ing)\b)"
 )
 _NOT_NOW = re.compile(r"\b(?:if|no longer|used to|would|should|before|without|until|fix|skip|fixe[sd]|skipped|disabled?)\b", re.IGNORECASE)
+# The same of whatever a command runs; a change has a plan for its own.
+_FAILS = re.compile(r"\b(?:fail(?:s|ed|ing|ures?)?|br(?:eaks?|oke|oken)|crash(?:es|ed|ing)?)\b", re.IGNORECASE)
+_PLAN = re.compile(r"(?:#{1,6} |\*\*)?test plan\b", re.IGNORECASE)
+# A test in a table, or in a list of what a suite ran: its class with the module, and its name.
+_ROW = re.compile(
+    r"\|? ?(?:\w{1,20},)?(?P<module>(?:[\w-]{1,60}\.){1,12}test_\w{1,100})\.(?P<suite>[A-Z]\w{1,200})"
+    r" ?[|,] ?(?P<test>test_\w{1,200}) ?\|?$",
+    re.ASCII,
+)
 # What tells of an error, which whoever reads that judges by.
 _ERROR = re.compile(rf"\b[A-Z]\w{{0,100}}{ERRORS}\b")
 
@@ -57,6 +67,29 @@ def progressed(lines: list[str]) -> Iterator[Failure]:
     named = asked(lines) if len(files) == 1 else None
     if named and named.test.partition("::")[0] in files:
         yield Failure(named.name, named.test, "", seen=Seen.NAMED, hint=named.hint)
+
+
+def commanded(lines: list[str]) -> Iterator[Failure]:
+    """The test that the only command in such `lines` runs, where the title or the command's own line says that it fails."""
+    found = {i: test for i, line in enumerate(lines) if (test := selected(line))}
+    named = asked(lines) or (next(iter(found.values())) if len(set(found.values())) == 1 else None)
+    if named is None or any(map(_PLAN.match, lines)):
+        return
+    head = title(lines)
+    said = [line[:2_000] for line in lines if named.name in line and ".py" in line]
+    said = [line for line in said if _FAILS.search(line) and not _NOT_NOW.search(line)]
+    said += [head] if _FAILS.search(head) and not (_NOT_NOW.search(head) or TO_DO.match(head)) else []
+    if said:
+        compiles = any(map(COMPILING.search, said))
+        note = "the text tells that compiling fails" if compiles else ""
+        yield Failure(named.name, named.test, "", seen=Seen.NAMED, hint=named.hint, note=note)
+
+
+def listed(lines: list[str]) -> list[str]:
+    """The ids of the tests in the tables and lists of such `lines`."""
+    rows = [found for line in lines if (found := _ROW.match(line[:2_000]))]
+    ids = [pytest_id(file_of_module(found["module"]), f"{found['suite']}.{found['test']}") for found in rows]
+    return list(dict.fromkeys(ids or [found["id"] for line in lines if (found := _TEST.match(line[:2_000])) and not found["command"]]))
 
 
 def failures(lines: list[str]) -> Iterator[Failure]:

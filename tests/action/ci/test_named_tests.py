@@ -92,3 +92,45 @@ def test_a_title_that_is_the_id_of_a_test(title: str, expected: list[str]) -> No
     log = f"{title}\n\nIt runs here:\ntests/test_a.py::TestExport::test_b\n"
     rows = candidates.rows(log, CheckoutPaths([]))
     assert [row["test"] for row in rows if row["verdict"] == "possible"] == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "line", "expected"),
+    [
+        ("# It fails to export", "python test/test_a.py -k  test_export_b", ["test/test_a.py::test_export_b"]),
+        ("# It runs", "Run `python test/test_a.py -k test_compile_b` and the test fails when made up", ["test/test_a.py::test_compile_b"]),
+        ("# It runs", "A shard is failing (repro: `PYTORCH_TEST_WITH_DYNAMO=1 python test_a.py -k test_b`).", ["test_a.py::test_b"]),
+        ("# Inductor breaks them", "2. (with all of it) test/test_a.py -k test_b", ["test/test_a.py::test_b"]),
+        ("# torch.compile is broken", "pytest -q test/test_a.py -k 'test_b'", ["test/test_a.py::test_b"]),
+        # nothing says that it fails, or that it compiles; several; what a change is tried with, and what it does
+        ("# It exports", "python test/test_a.py -k test_export_b", []),
+        ("# It fails", "python test/test_a.py -k test_b", []),
+        ("# It fails to export", "python test/test_a.py -k 'test_export_b or test_export_c'", []),
+        ("# It fails to export", "python test/test_a.py -k test_export_b\npython test/test_a.py -k test_export_c", []),
+        ("# It fails to export", "Test Plan:\npython test/test_a.py -k test_export_b", []),
+        ("# Fix what fails to export", "python test/test_a.py -k test_export_b", []),
+        ("# Report what fails to export", "python test/test_a.py -k test_export_b", []),
+        ("# It runs", "If `python test/test_a.py -k test_export_b` fails, it is made up.", []),
+    ],
+)
+def test_the_only_command_of_a_text_that_says_that_it_fails(title: str, line: str, expected: list[str]) -> None:
+    rows = candidates.rows(f"{title}\n\nSome words.\n{line}\n", CheckoutPaths([]))
+    assert [row["test"] for row in rows if row["verdict"] == "possible"] == expected
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "test.made.test_up.TestMade | test_{}",
+        "| test.made.test_up.TestMade | test_{} |",
+        "op_ut,test.made.test_up.TestMade,test_{}",
+        "- test/made/test_up.py::TestMade::test_{}",
+    ],
+)
+@pytest.mark.parametrize("raised", ["torch._dynamo.exc.Unsupported: made up", "MadeUpError: made up"])
+def test_the_tests_of_a_table_below_the_error_of_all(row: str, raised: str) -> None:
+    text = f"# A title\n\nerror:\n{raised}\n\ncases\nClass name | Test name\n-- | --\n{row.format('a')}\n{row.format('b')}\n"
+    rows = [each for each in candidates.rows(text, CheckoutPaths([])) if each["verdict"] != "not a candidate"]
+    ids = ["test/made/test_up.py::TestMade::test_a", "test/made/test_up.py::TestMade::test_b"]
+    assert [each["test"] for each in rows] == ([] if raised.startswith("MadeUp") else ids)
+    assert all("Unsupported: made up" in str(each["why"]) for each in rows)
