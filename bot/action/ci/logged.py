@@ -36,14 +36,14 @@ MAX_LOGGED = 2_000
 # What triton raises, alone: of whose kernel that is, only a program shows that compiles and has none of its own.
 _OF_TRITON = re.compile(
     r"(?:E {1,7}|> )?(?:triton(?:\.\w{1,40}){1,3}\.)?"
-    r"(?:OutOfResources: out of resource: |RuntimeError: (?:Triton Error \[\w{1,10}\]: |PassManager::run failed|`?ptxas`? failed )"
+    r"(?P<error>OutOfResources: out of resource: |RuntimeError: (?:Triton Error \[\w{1,10}\]: |PassManager::run failed|`?ptxas`? failed )"
     r"|ValueError: Pointer argument \(at \d{1,3}\) cannot be accessed from Triton"
     r"|ptxas (?:fatal|error) )"
 )
 # The same in a sentence that says of what it was raised.
 _IN_WORDS = re.compile(
     r"(?P<words>[^\n]{0,500}?)\b(?:g[eo]ts?|rais(?:es|ed)|throws?|hits?|saw) (?:an? |the )?`?"
-    r"RuntimeError: (?:Triton Error \[\w{1,10}\]: |PassManager::run failed)"
+    r"(?P<error>RuntimeError: (?:Triton Error \[\w{1,10}\]: |PassManager::run failed))"
 )
 # An error of the compiler's as Python shows the object, in words that say that something failed with it.
 _SHOWN = re.compile(rf"(?P<words>[^\n]{{0,500}}?)\b(?P<name>{'|'.join(sorted(CLASSES))})\((?P<quote>['\"])(?P<said>[^\n]{{0,2000}})")
@@ -86,9 +86,12 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     if any(map(_UNCOMPILED.match, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")
         return
-    told = any(_OF_TRITON.match(line) and not told_fault(line) for line in log.text) and _is_compiled(log.text)
-    if told or any(map(_tells, log.text)):
-        yield Failure("a program", "", "", seen=Seen.LOGGED, note="a kernel of a program that compiles failed, as triton says")
+    by_triton = [found for line in log.text if (found := _OF_TRITON.match(line)) and not told_fault(line)] if _is_compiled(log.text) else []
+    by_triton += [found for line in log.text if (found := _tells(line))]
+    if by_triton:
+        error = by_triton[0].string[by_triton[0].start("error") :].strip("`* ")
+        text = f"{HEADER}\n{error}" if _ERROR.match(error) else ""
+        yield Failure("a program", "", text, seen=Seen.LOGGED, note="a kernel of a program that compiles failed, as triton says")
         return
     kernels = any(who.endswith(_KERNELS) for who in log.who)
     if kernels and not any(line == _HOOK or line.startswith(_CHOOSES) for line in log.text):
@@ -107,10 +110,11 @@ def _shown(line: str) -> Failure | None:
     return Failure("a program", "", f"{HEADER}\n{found['name']}: {said}", seen=Seen.LOGGED, note="the log shows an error of the compiler's")
 
 
-def _tells(line: str) -> bool:
-    """Whether a `line` of words says that triton failed in what compiles."""
+def _tells(line: str) -> re.Match[str] | None:
+    """What a `line` of words says that triton raised in what compiles; None where it says nothing of the kind."""
     found = _IN_WORDS.match(line[:MAX_LINE]) if "RuntimeError: " in line[:MAX_LINE] else None
-    return found is not None and bool(COMPILED.search(found["words"])) and not (WENT_ON.search(line[:MAX_LINE]) or told_fault(line))
+    compiled = found is not None and bool(COMPILED.search(found["words"]))
+    return found if compiled and not (WENT_ON.search(line[:MAX_LINE]) or told_fault(line)) else None
 
 
 def _is_compiled(text: list[str]) -> bool:

@@ -204,7 +204,11 @@ def test_what_triton_says_of_a_program_that_compiles(raised: str, program: str, 
     ],
 )
 def test_a_sentence_that_says_of_what_triton_raised(said: str, expected: list[str]) -> None:
-    assert verdicts(f"# A title\n\n{said}\n\nThe case is:\n ` python test/a.py TestA.test_b `\n") == expected
+    text = f"# A title\n\n{said}\n\nThe case is:\n ` python test/a.py TestA.test_b `\n"
+    assert verdicts(text) == expected
+    named = [said[said.index("RuntimeError: ") :].strip("`.")] if expected else []
+    found = [row for row in candidates.rows(text, CheckoutPaths([])) if row["verdict"] == "possible"]
+    assert [error in str(row["why"]) for error, row in zip(named, found, strict=True)] == [True] * len(expected)
     assert verdicts(f"# A title\n\n{said}\n\n```\n{ENDED}```\n") == []
 
 
@@ -558,3 +562,24 @@ def test_a_test_that_a_text_names_twice_is_one() -> None:
     test = "`test/dynamo/test_made_up.py::test_a`"
     assert verdicts(f"# A title\n\n### Failing tests\n\n- {test}\n\n{test} fails now.\n") == ["possible"]
     assert verdicts(f"# A title\n\n### Failing tests\n\n- {test}\n- {test}\n") == ["possible"]
+
+
+@pytest.mark.parametrize(
+    ("title", "said", "expected"),
+    [
+        ("FSDP does not work with torch.compile", "torch.made.up.MadeUpError: made up", ["possible"]),
+        ("A title", "ValueError: made up", []),
+        ("torch.compile asserts here", "[rank7]: AssertionError: made up", ["possible"]),
+        ("A step of the compiled graph is broken", "MadeUpError: made up", ["possible"]),
+        # of eager, of a path, of two errors, of what is not there
+        ("It fails without torch.compile", "ValueError: made up", []),
+        ("test/inductor/test_made_up.py fails", "AssertionError: 'made up' not found in ''", []),
+        ("torch.compile fails", "ValueError: made up\nKeyError: made up", []),
+        ("torch.compile fails", "ModuleNotFoundError: No module named 'made_up'", []),
+        ("torch.compile fails", "RuntimeError: CUDA out of memory", []),
+    ],
+)
+def test_the_only_error_of_a_text_that_says_that_compiling_fails(title: str, said: str, expected: list[str]) -> None:
+    assert verdicts(f"# {title}\n\nIt shows\n```\n{said}\n```\n") == expected
+    # a line of the program
+    assert verdicts(f"# {title}\n\nIt has\n```\n    raise {said.partition(chr(10))[0]}\n```\n") == []
