@@ -11,7 +11,7 @@ from bot.action.ci import told_errors
 from bot.action.ci.compiles import ADVICE, CLASSES, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS, ends_at_import
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import is_compiled, sign
-from bot.action.ci.python_words import JOINTS
+from bot.action.ci.python_words import HEADER, JOINTS
 from bot.action.ci.told_errors import COMPILING, EAGER, FAILS, WENT_ON
 from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, PrintedTraceback, is_whole
 
@@ -26,7 +26,7 @@ _RAISED = CLASSES | {"Unsupported"}
 # How it is said that compiling fails.
 _NOT_WORKING = re.compile(
     r"\berrs\b|\b(?:can't|cannot|could(?:n't| not)|unable to)\b|\b(?:does|do|did)(?:n't| not) (?:seem to |appear to )?work"
-    r"|\bnot working\b|\bincompatib",
+    r"|\bnot working\b|\bincompatib|\b(?:assert|abort|break)s\b|\bbroken\b",
     re.IGNORECASE,
 )
 # A line of a program, or of a log.
@@ -43,6 +43,11 @@ _NAME = re.compile(
 _DECORATED = re.compile(r" {0,12}@torch\.compile\b")
 _FUNCTION = re.compile(r" {0,12}(?:async )?def (\w{1,100})\(")
 _SOURCE = re.compile(r'^  File "[^"\n]{1,1000}", line \d{1,9}, in [^\n]{1,200}\n {4}([^\n]{1,2000})', re.MULTILINE)
+# A file of the program's that is called so.
+_OWN_PATH = re.compile(
+    r'^  File "(?![^"\n]{0,500}(?:(?:site|dist)-packages|[\\/]torch)[\\/])[^"\n]{0,500}(?:inductor|torch_?compile)', re.MULTILINE
+)
+_ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception): \S")
 _COMPILES = "the log ends within a traceback, below what the program compiles"
 _SAID = "the text tells that compiling fails, and the log ends within a traceback"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
@@ -94,9 +99,19 @@ def told(shown: Failure, lines: list[str]) -> Iterator[Failure]:
     if found:
         yield replace(shown, text=found.text, seen=found.seen, note=found.note)
     elif '  File "' in shown.text and not ends_at_import(shown.text):
-        note = _SAID if any(map(_says, lines)) else _COMPILES if _calls_compiled(shown.text, lines) else ""
+        compiles = _OWN_PATH.search(shown.text) or _calls_compiled(shown.text, lines)
+        note = _SAID if any(map(_says, lines)) else _COMPILES if compiles else ""
         if note:
             yield replace(shown, seen=Seen.LOGGED, note=note)
+
+
+def raised(lines: list[str]) -> Iterator[Failure]:
+    """The only error in such `lines` of somebody's text, of any class, which shows no traceback and says that compiling fails."""
+    found = {line for line in lines if _ERROR.match(line[:MAX_SAID])}
+    if len(found) == 1 and any(map(_says, lines)):
+        error = found.pop()
+        if not told_errors.is_of_others(error):
+            yield Failure("a program", "", f"{HEADER}\n{error}", seen=Seen.LOGGED, note="the text tells that compiling fails")
 
 
 def _calls_compiled(traceback: str, lines: list[str]) -> bool:

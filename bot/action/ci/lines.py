@@ -107,6 +107,8 @@ MAX_WRAPPED = 4
 # What torch's own logger wrote: an error, which need not be the end of the process that wrote it.
 LOGGED = "(logged)"
 _PARTS = re.compile(r"[./\\ ]")
+# A comment that is a line of a program.
+_CODE = re.compile(r"# {1,40}(?:[\w.]{1,100} ?= ?\S|(?:python|torchrun|pytest)[\w.]{0,6} )")
 # So many lines of a text may its title be in.
 MAX_TITLE = 3
 
@@ -121,7 +123,7 @@ class Lines:
 
 def title(text: list[str]) -> str:
     """The line of `text` that is its title, in Markdown; a page has its name and labels above it. Empty where there is none."""
-    return next((line for line in text[:MAX_TITLE] if line.startswith("# ")), "")
+    return next((line for line in text[:MAX_TITLE] if line.startswith("# ") and not _CODE.match(line)), "")
 
 
 def plain(log: str) -> str:

@@ -12,9 +12,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 
-from bot.action.ci import benchmarks, buck_log, cut_off, deaths, lines, logged, named_tests, passed, told_errors, unittest_log
+from bot.action.ci import benchmarks, buck_log, cut_off, deaths, lines, logged, named_tests, passed, told_errors, unittest_log, untitled
 from bot.action.ci.asked import CommandedTest, asked
 from bot.action.ci.compiles import says_that_it_compiles
 from bot.action.ci.cut_off import is_of_compiler, mentions_compiler
@@ -23,8 +22,7 @@ from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, si
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.parts import Parts, without_excerpts
 from bot.action.ci.programs import Started, begun_in, ran_in, started_in
-from bot.action.ci.pytest_log import MAX_SECTION, PytestLog, ShownFailure, running, test_on_stack
-from bot.action.ci.pytest_text import as_traceback
+from bot.action.ci.pytest_log import PytestLog, ShownFailure, running, test_on_stack
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
 from bot.models.failure import Signature
@@ -39,13 +37,6 @@ _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), com
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
 _TESTED = re.compile(r"(?:={2,} .{0,200}\b)?\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
-# The name of a test alone on its line, or in ticks among words that announce what is below.
-_BARE = re.compile(
-    r"(?:(?P<words>[^`\n]{0,60}`))?(?P<name>(?:[\w./-]{1,300}\.py::)?(?:\w{1,100}(?:\.|::)){0,2}test_\w{1,200}(?:\[\S{1,300}\])?)"
-    r"(?(words)`[^`\n]{0,60}:) {0,3}$"
-)
-# The first place that pytest shows of a test's stack is in its file.
-_TEST_PLACE = re.compile(r"(?P<file>(?:[^\s:]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py):\d{1,7}: ?(?:in test\w{0,200}|\w{0,200})$")
 _RUN_AGAIN = "To execute this test, run"
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.LOGGED: 1, Seen.NAMED: 0, Seen.FILE: 0}
@@ -207,29 +198,14 @@ class _Log:
     @cached_property
     def _fault_above(self) -> str | None:
         """What was wrong with the machine, if that caused the failure within which an excerpt begins, above the first title."""
-        above = self._cut(self.lines.text[: self.pytest.shown[0][0].start - 1])
+        above = untitled.shown_in(self.lines.text[: self.pytest.shown[0][0].start - 1])
         return fault(above) if above else None
 
     def _untitled(self) -> Iterator[Failure]:
         """What pytest shows of a failure of the compiler, in an excerpt that begins below the title."""
-        failure = self._cut(self.lines.text)
+        failure = untitled.shown_in(self.lines.text)
         if failure and is_compiled(sign(failure), failure):
             yield failure
-
-    @staticmethod
-    def _cut(shown: list[str]) -> Failure | None:
-        """The failure that pytest has `shown`, without its title; None where there is none."""
-        if not any(line.startswith("E   ") or ": in " in line for line in shown):
-            return None
-        tests = {CommandedTest(test) for test in map(running, shown) if test}
-        named = asked(shown) if not tests else tests.pop() if len(tests) == 1 else None
-        test, hint = (named.test, named.hint) if named else ("", NO_HINT)
-        if not test:
-            # somebody who copied the excerpt may have put the name above it
-            above = pairwise(line for line in shown if line.strip("` "))
-            test = next((found["name"] for line, below in above if below.startswith(("> ", "E  ")) and (found := _BARE.match(line))), "")
-        file = "" if test else next((repository_path(found["file"]) for line in shown if (found := _TEST_PLACE.match(line))), "")
-        return Failure(test.partition("::")[2] or "a test", test, as_traceback("\n".join(shown)[-MAX_SECTION:]), hint=hint, script=file)
 
     def _logged(self) -> Iterator[Failure]:
         """What torch logged, or a C++ compiler said, in a log in which no tests passed."""
@@ -258,7 +234,8 @@ class _Log:
             shown = next(self._programs(list(self.printed.all)[-1:]))
             return list(cut_off.told(shown, self.lines.text))
         text = self.lines.text
-        readers = (named_tests.failures, named_tests.progressed, told_errors.failures, told_errors.titled, named_tests.commanded)
+        tests = named_tests.failures, named_tests.progressed
+        readers = (*tests, told_errors.failures, told_errors.titled, cut_off.raised, named_tests.commanded)
         told = next(filter(None, (list(reader(text)) for reader in readers)), [])
         return list(map(self._by_command, told))
 

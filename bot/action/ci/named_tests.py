@@ -28,6 +28,8 @@ _HEADING = re.compile(
     r"|#{1,6} .{0,100}\btest failures?\b).{0,40}$",
     re.IGNORECASE,
 )
+# How a bot's list of jobs that failed links one, above what failed in it.
+_JOB = " (gh)"
 # The test alone, or a command for it.
 _TEST = re.compile(
     r"^(?:[-* ]{0,4}`?|(?P<command>(?:[>$] )?(?:[\w./ -]{1,200} && ){0,3}(?:[A-Z_]{1,40}=\S{0,100} {1,2}){0,5}(?:python3? -m )?pytest "
@@ -42,6 +44,7 @@ _SAID = re.compile(
 _NOT_NOW = re.compile(r"\b(?:if|no longer|used to|would|should|before|without|until|fix|skip|fixe[sd]|skipped|disabled?)\b", re.IGNORECASE)
 # The same of whatever a command runs; a change has a plan for its own.
 _FAILS = re.compile(r"\b(?:fail(?:s|ed|ing|ures?)?|br(?:eaks?|oke|oken)|crash(?:es|ed|ing)?)\b", re.IGNORECASE)
+_COMMAND = re.compile(r"[ >$]{0,4}(?:[A-Z_]{1,40}=\S{0,100} {1,2}){0,5}(?:python3? (?:-m )?)?(?:pytest |[\w./-]{1,300}\.py )", re.ASCII)
 _PLAN = re.compile(r"(?:#{1,6} |\*\*)?test plan\b", re.IGNORECASE)
 # A test in a table, or in a list of what a suite ran: its class with the module, and its name.
 _ROW = re.compile(
@@ -73,7 +76,9 @@ def commanded(lines: list[str]) -> Iterator[Failure]:
     """The test that the only command in such `lines` runs, where the title or the command's own line says that it fails."""
     found = {i: test for i, line in enumerate(lines) if (test := selected(line))}
     named = asked(lines) or (next(iter(found.values())) if len(set(found.values())) == 1 else None)
-    if named is None or any(map(_PLAN.match, lines)):
+    # what it is compared with may pass
+    several = sum(bool(_COMMAND.match(line)) for line in lines) > 1
+    if named is None or several or any(map(_PLAN.match, lines)):
         return
     head = title(lines)
     said = [line[:2_000] for line in lines if named.name in line and ".py" in line]
@@ -113,10 +118,12 @@ def _failing(lines: list[str]) -> Iterator[str]:
         # the text may have more of its path
         yield next((line for line in lines if line.endswith(f"/{named['id']}") and _TEST.match(line)), named["id"])
     at = MAX_BELOW
+    job = False
     for line, below in pairwise([*lines, ""]):
         at = 0 if _HEADING.match(line) else at + 1 if not line.startswith("#") else MAX_BELOW
-        if (found := _TEST.match(line)) and (0 < at < MAX_BELOW or (titled and found["command"])):
+        if (found := _TEST.match(line)) and (0 < at < MAX_BELOW or (titled and found["command"]) or (job and not found["command"])):
             yield found["id"]
+        job = line.endswith(_JOB)
         sentence = f"{line} {below}" if line.endswith("`") and line.count("`") == 2 else line
         if ".py::" in sentence and (said := _SAID.search(sentence)) and not _NOT_NOW.search(sentence.replace(said["id"], "")):
             yield said["id"]

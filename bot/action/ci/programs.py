@@ -89,6 +89,8 @@ class Started:
             line = line.lstrip(" ")
             ticked = _TICKED.match(line) if line.endswith(("`", "`.", "`:")) else None
             line = ticked["command"].strip() if ticked else line
+            # the prompt of a system's own user
+            line = line[2:] if line.startswith("# ") and _ALONE.match(line[2:]) else line
         if self._goes_on(line):
             return
         line, self._begun = self._begun + line.strip() if self._begun else line, ""

@@ -37,9 +37,9 @@ _UNSHOWN = "and the log does not show all of it"
 FAILS = re.compile(
     r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing))\b", re.IGNORECASE
 )
-# What somebody compiles with, in words, and what tells of eager, too, or that something may happen. Another Dynamo is a server.
+# What somebody compiles with, in words, no path, and what tells of eager, too, or that something may happen. Another Dynamo is a server.
 COMPILING = re.compile(
-    r"\b(?:py)?torch[._ -]compil|\bcompiled[ _]autograd\b|\btorch\.export\b|\b(?:[Tt]orch)?(?:dynamo|[Ii]nductor)\b"
+    r"\b(?:py)?torch[._ -]compil|\bcompiled[ _](?:autograd|graph)\b|\btorch\.export\b|(?<![\w/])(?:[Tt]orch)?(?:dynamo|[Ii]nductor)\b"
     r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 EAGER = re.compile(
@@ -115,13 +115,18 @@ def titled(lines: list[str]) -> Iterator[Failure]:
         return
     found = list(named([head], lines))
     yield from found
-    other = _OTHER.match(head) if COMPILING.search(head) and not _OF_OTHERS.search(head) else None
+    other = _OTHER.match(head) if COMPILING.search(head) and not is_of_others(head) else None
     said = _MESSAGE.match(head) or other
     if found or said is None or told_fault(head):
         return
     words = head[: said.start("said")]
     if not any(each.search(words) for each in (WENT_ON, _ASKED, EAGER)):
         yield Failure("a program", "", f"{HEADER}\n{said['said']}", seen=Seen.LOGGED, note=f"the title tells of an error, {_UNSHOWN}")
+
+
+def is_of_others(error: str) -> bool:
+    """Whether an `error` is none of the compiler's, but of what is not there, or of eager."""
+    return bool(_OF_OTHERS.search(error[:MAX_LINE]))
 
 
 def headed(lines: list[str]) -> Iterator[Failure]:

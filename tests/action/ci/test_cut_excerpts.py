@@ -103,3 +103,23 @@ def test_a_title_completes_what_is_shown_of_a_benchmark() -> None:
     shown = f"cuda train MadeUpNet\nERROR:common:\n{HEADER}{frame('/w/benchmarks/dynamo/common.py', 'check_accuracy')}{LOWERING}"
     (row,) = rows(f"# torch._inductor.exc.InductorError: RuntimeError: made up\n\n```\n{shown}```\n")
     assert (row["test"], "InductorError" in str(row["why"])) == ("MadeUpNet", True)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/w/llama/cpu/inductor/run.py", 1),
+        ("/w/bench/torch_compile_llama.py", 1),
+        ("/w/lib/python3.12/site-packages/made_up/torch_compile.py", 0),
+        ("/w/torch/inductor_made_up.py", 0),
+        ("/w/llama/run.py", 0),
+    ],
+)
+def test_a_log_ends_in_a_program_whose_file_says_that_it_compiles(path: str, expected: int) -> None:
+    called = HEADER + frame(path, "<module>") + frame(f"{PACKAGES}/made_up/generate.py", "generate", "return call(")
+    assert len(rows(f"# It fails\n\n```\n{called}```\n")) == expected
+
+
+def test_a_comment_is_no_title() -> None:
+    comment = "# model = torch.compile(model)  # <-- this does not work. InductorError: LoweringException: made up"
+    assert rows(f"{comment}\nmodel.sample = torch.compile(model.sample)  # <-- this works\n") == []

@@ -111,6 +111,8 @@ def test_a_title_that_is_the_id_of_a_test(title: str, expected: list[str]) -> No
         ("# Fix what fails to export", "python test/test_a.py -k test_export_b", []),
         ("# Report what fails to export", "python test/test_a.py -k test_export_b", []),
         ("# It runs", "If `python test/test_a.py -k test_export_b` fails, it is made up.", []),
+        # one of them may pass
+        ("# Inductor fails", "pytest -q test/test_a.py -k test_export_b\npytest -q test/test_a.py", []),
     ],
 )
 def test_the_only_command_of_a_text_that_says_that_it_fails(title: str, line: str, expected: list[str]) -> None:
@@ -134,3 +136,19 @@ def test_the_tests_of_a_table_below_the_error_of_all(row: str, raised: str) -> N
     ids = ["test/made/test_up.py::TestMade::test_a", "test/made/test_up.py::TestMade::test_b"]
     assert [each["test"] for each in rows] == ([] if raised.startswith("MadeUp") else ids)
     assert all("Unsupported: made up" in str(each["why"]) for each in rows)
+
+
+@pytest.mark.parametrize(
+    ("job", "expected"),
+    [
+        (
+            "[inductor / unit-test / test (default, 1, 2, made.up)](https://hud.made.up/pr/1#2) ([gh](https://github.com/a/b/actions/runs/1/job/2))",
+            1,
+        ),
+        ("inductor / unit-test / test (default, 1, 2, made.up)", 0),
+    ],
+)
+def test_the_tests_below_the_jobs_in_which_they_failed(job: str, expected: int) -> None:
+    text = f"# A title\n\n{job}\ntest/inductor/test_a.py::TestA::test_b\n{job}\n`test/test_a.py::TestA::test_b`\n{job}\nmade_up_net\n"
+    rows = candidates.rows(text, CheckoutPaths([]))
+    assert [row["test"] for row in rows if row["verdict"] == "possible"] == ["test/inductor/test_a.py::TestA::test_b"] * expected

@@ -120,6 +120,8 @@ def test_the_last_program(lines: tuple[str, ...], program: str) -> None:
         ("  ` python run.py `", "python run.py"),
         ("It runs `python run.py`", ""),
         ("`python run.py` or `python run.py --a`", ""),
+        ("# python3 ./run.py --a", "python3 ./run.py --a"),
+        ("# python is not run.py", ""),
     ],
 )
 def test_a_command_in_a_text(line: str, program: str) -> None:
