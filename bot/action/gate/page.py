@@ -32,9 +32,10 @@ _FENCE = re.compile(rb"```|~~~")
 _OPTIONS = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_SOURCEPOS
 
 # A tag or a comment of HTML that all parsers end where it seems to end. What begins otherwise may hide what follows, as an open quotation
-# mark does.
+# mark does. A value without quotation marks ends where HTML has it end, at a blank or the tag's end: to try each slash in it as another end
+# has no end itself.
 _WHOLE = re.compile(
-    r"<(?:(/?[a-z][^\s/<>]*)(?:[\s/]+[^\s/<>=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>][^\s<>]*)?)?)*[\s/]*|!--(?!-?>)(?:(?!--!?>|<!--).)*--)>",
+    r"<(?:(/?[a-z][^\s/<>]*)(?:[\s/]+[^\s/<>=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>][^\s<>]*(?=[\s>])|(?=>)))?)*[\s/]*|!--(?!-?>)(?:(?!--!?>|<!--).)*--)>",
     re.IGNORECASE | re.DOTALL,
 )
 _BEGUN = re.compile(r"<[a-z/!?]", re.IGNORECASE)

@@ -167,7 +167,15 @@ def test_surrogates_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["<!--" * 16_000, "<div>\n" + "<!-- " * 13_000, "<div " + "a=" * 32_000, "<div>\n" + "<a b='<a b=\"" * 5_000, "[^" * 32_000]
+    "text",
+    [
+        "<!--" * 16_000,
+        "<div>\n" + "<!-- " * 13_000,
+        "<div " + "a=" * 32_000,
+        "<div " + "a=b/" * 16_000,
+        "<div>\n" + "<a b='<a b=\"" * 5_000,
+        "[^" * 32_000,
+    ],
 )
 def test_what_is_shown_is_found_in_time(text: str) -> None:
     started = time.process_time()
