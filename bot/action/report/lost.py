@@ -9,11 +9,11 @@ from datetime import datetime
 
 from bot.action.comment import event_of_comment, run_of_comment
 from bot.action.github.client import GitHub
-from bot.action.github.resources import WorkflowJob
+from bot.action.github.resources import Comment, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.report.render import notes
 from bot.action.report.render.text import one_line
-from bot.action.report.sweep import LOOK_BACK, REFUSALS
+from bot.action.report.sweep import LOOK_BACK, mark_each
 from bot.action.set_up import labels_of
 from bot.action.settings import Settings
 
@@ -97,33 +97,25 @@ def abandon(api: GitHub, settings: Settings, now: datetime) -> int:
     For a report that has no requests to go by: `settings` name the run, `api` finds its comments among those of the days before `now`.
 
     Raises:
-        GitHubError: GitHub does not answer; or it refused one of them, after all others were written to.
+        GitHubError: as `mark_each`.
     """
-    marked = 0
-    refused: GitHubError | None = None
     try:
         began = api.run(settings.repository, settings.run_id).created_at
     except GitHubError as error:
         log.warning("when this run began is not known: %s", one_line(str(error)))
         began = now - LOOK_BACK
     # a week of a large repository is a hundred requests, of which an hour has a thousand
-    for comment in api.recent_comments(settings.repository, max(began, now - LOOK_BACK)):
-        if not api.is_ours(comment) or run_of_comment(comment.body) != settings.run_id or comment.issue is None:
-            continue
-        event = event_of_comment(comment.body) or ""
-        # the comments of another call in this run are that one's
-        if not notes.pending(comment.body) or not event.startswith(f"{settings.name}-" if settings.name else ("comment-", "run-")):
-            continue
-        marker = comment.body.splitlines()[0]
-        try:
-            api.upsert_comment(settings.repository, comment.issue, marker, notes.ended(None, settings.run_url), comment.id)
-        except GitHubError as error:
-            if error.status not in REFUSALS:
-                raise
-            log.warning("a comment on #%d cannot be edited: %s", comment.issue, one_line(str(error)))
-            refused = error
-            continue
-        marked += 1
-    if refused is not None:
-        raise refused
-    return marked
+    recent = api.recent_comments(settings.repository, max(began, now - LOOK_BACK))
+    return mark_each((comment for comment in recent if api.is_ours(comment)), lambda comment: _end(comment, api, settings))
+
+
+def _end(comment: Comment, api: GitHub, settings: Settings) -> bool:
+    """Whether a comment of ours promised an answer of this call, and says now that there is none."""
+    if run_of_comment(comment.body) != settings.run_id or comment.issue is None or not notes.pending(comment.body):
+        return False
+    # the comments of another call in this run are that one's
+    if not (event_of_comment(comment.body) or "").startswith(f"{settings.name}-" if settings.name else ("comment-", "run-")):
+        return False
+    marker = comment.body.splitlines()[0]
+    api.upsert_comment(settings.repository, comment.issue, marker, notes.ended(None, settings.run_url), comment.id)
+    return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 
 from bot.action.comment import run_of_comment
@@ -21,7 +21,9 @@ _WAITING = frozenset({"queued", "pending", "requested"})
 # GitHub's documentation of protection rules: a job is `waiting` until its environment's reviewers have decided.
 _FOR_APPROVAL = "waiting"
 # Of one comment: its conversation is locked, it or its issue was deleted. The others can still be edited.
-REFUSALS = frozenset({403, 404, 410, 422})
+_REFUSALS = frozenset({403, 404, 410, 422})
+# Other errors, of a run whose answer cannot be used, say, after which GitHub is taken not to answer at all.
+_MOST_ERRORS = 10
 
 
 def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> int:
@@ -30,23 +32,32 @@ def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> in
     How many were marked through `api`.
 
     Raises:
-        GitHubError: GitHub does not answer; or it refused one of them, after all others were marked.
+        GitHubError: as `mark_each`.
     """
-    marked = 0
-    refused: GitHubError | None = None
-    for comment in api.recent_comments(repository, now - LOOK_BACK):
-        if not api.is_ours(comment):
-            continue
+    ours = (comment for comment in api.recent_comments(repository, now - LOOK_BACK) if api.is_ours(comment))
+    return mark_each(ours, lambda comment: _mark(comment, api, repository, stale_after, now))
+
+
+def mark_each(comments: Iterable[Comment], mark: Callable[[Comment], bool]) -> int:
+    """Call `mark` with each of `comments`; how many it marked, as it says.
+
+    Raises:
+        GitHubError: GitHub does not answer; or something was wrong with one of them, after all others were marked.
+    """
+    marked = errors = 0
+    wrong: GitHubError | None = None
+    for comment in comments:
         try:
-            marked += _mark(comment, api, repository, stale_after, now)
+            marked += mark(comment)
         except GitHubError as error:
-            if error.status not in REFUSALS:
-                raise
             # a locked conversation, for instance: it must not keep their answer from all that were asked before
             log.warning("a comment on #%s cannot be edited: %s", comment.issue, one_line(str(error)))
-            refused = error
-    if refused is not None:
-        raise refused
+            wrong = error
+            errors += error.status not in _REFUSALS
+            if errors >= _MOST_ERRORS:
+                break
+    if wrong is not None:
+        raise wrong
     return marked
 
 

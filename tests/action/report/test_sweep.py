@@ -192,6 +192,41 @@ def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others() -> None:
     assert [issue for issue, *_ in hub.edits] == [12]
 
 
+class Several(Hub):
+    """As many comments as there are runs; GitHub's answer about some of them cannot be used, however often it is asked."""
+
+    def __init__(self, runs: int, odd: frozenset[int]) -> None:
+        super().__init__(comment(), run("completed", "cancelled"), ())
+        self.runs, self.odd, self.asked = runs, odd, 0
+
+    def recent_comments(self, repository: str, since: datetime) -> list[Comment]:
+        body = comment().body
+        return [self.comment.model_copy(update={"id": n, "body": body.replace("run:77", f"run:{n}")}) for n in range(self.runs)]
+
+    def comments(self, repository: str, issue: int) -> list[Comment]:
+        return self.recent_comments(repository, NOW)
+
+    def run(self, repository: str, run: int) -> Run:
+        self.asked += 1
+        if run in self.odd:
+            raise GitHubError("GET: an answer that cannot be used")
+        return super().run(repository, 77)
+
+
+def test_a_run_of_which_github_says_nonsense_keeps_no_answer_from_others() -> None:
+    hub = Several(9, frozenset({0, 4}))
+    with pytest.raises(GitHubError, match="cannot be used"):
+        sweep.sweep(hub, "o/r", 20, NOW)
+    assert [number for *_, number in hub.edits] == [1, 2, 3, 5, 6, 7, 8]
+
+
+def test_a_github_that_does_not_answer_is_not_asked_about_each() -> None:
+    hub = Several(1_000, frozenset(range(1_000)))
+    with pytest.raises(GitHubError):
+        sweep.sweep(hub, "o/r", 20, NOW)
+    assert hub.asked == 10
+
+
 def test_our_login_in_another_case_is_ours() -> None:
     assert swept(Hub(comment(login=BOT.title()), run("completed", "cancelled"), ()))
 
