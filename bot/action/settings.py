@@ -22,7 +22,7 @@ from bot.units import duration
 _NAME = re.compile(r"(?!(?:request|result|unposted|comment|run)\Z)[a-z][a-z0-9]{0,19}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Inputs whose values are told to nobody: what should not be in them may be a secret.
-_UNTOLD = ("env", "setup")
+_UNTOLD = ("env", "pass-env", "setup")
 # Runners are given their labels with commas between them; the others are those of lists, of groups and of quotations.
 _IN_NO_LABEL = frozenset(",[]{}\"'")
 # Seconds, of a machine of one's own.
@@ -158,16 +158,15 @@ class Settings(BaseSettings):
     @field_validator("variables")
     @classmethod
     def _assignments(cls, given: str) -> str:
-        for name, _ in _pairs(given):
-            _usable(name)
+        for number, (name, _) in enumerate(_pairs(given), 1):
+            _usable(name, f"its line {number}")
         return given
 
     @field_validator("pass_env")
     @classmethod
     def _names(cls, given: str) -> str:
-        for name in re.split(r"[,\s]+", given.strip()):
-            if name:
-                _usable(name)
+        for number, name in enumerate(filter(None, re.split(r"[,\s]+", given)), 1):
+            _usable(name, f"its word {number}")
         return given
 
     @property
@@ -206,10 +205,11 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(name, value) if equals else (line, "") for line in lines for name, equals, value in [line.partition("=")]]
 
 
-def _usable(name: str) -> None:
-    """Raise ValueError where a program of somebody else may not be given the variable `name`."""
+def _usable(name: str, place: str) -> None:
+    """Raise ValueError where a program of somebody else may not be given the variable `name`. Of what is none its `place` is told alone: it
+    may be half of a secret of several lines."""
     if not _VARIABLE.fullmatch(name):
-        raise ValueError(f"{name[:60]!r} is no name of a variable")
+        raise ValueError(f"{place} is no name of a variable")
     if is_secret_name(name):
         raise ValueError(f"{name!r} sounds like a secret, and every program that is minimized could read it")
 

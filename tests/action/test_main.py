@@ -86,6 +86,17 @@ def test_what_the_checkout_or_the_matrix_would_not_use(monkeypatch: pytest.Monke
     assert usable_settings()[1].startswith(f"input {name} ")
 
 
+@pytest.mark.parametrize("name", ["env", "pass-env"])
+@pytest.mark.parametrize("line", ["hunter-two horse", '{"hunter-two": 1}', "A=1\nhunter-two+/"])
+def test_half_of_a_secret_in_an_input_is_not_told(monkeypatch: pytest.MonkeyPatch, name: str, line: str) -> None:
+    """A key of several lines, for instance: the answer to a comment names the inputs that cannot be used."""
+    monkeypatch.setenv(f"INPUT_{name.upper()}", line)
+    wrong = usable_settings()[1]
+    assert wrong.startswith(f"input {name}: ")
+    assert "is no name of a variable" in wrong
+    assert "hunter" not in wrong
+
+
 def test_the_job_that_runs_programs_starts_again_without_a_token(tmp_path: Path) -> None:
     """The container of an action is given the runner's token; as the first process of the container it could be read from there."""
     (tmp_path / "request.json").write_text("[]")
