@@ -25,6 +25,8 @@ BESIDE_BUDGET = 10.0
 MOST_RUNS = 12
 # Labels of GitHub's own machines.
 _HOSTED = re.compile(r"(?:ubuntu|windows|macos)-[\w.-]+")
+# Those of them without a GPU, whatever an organization has.
+_PLAIN = re.compile(r"ubuntu-(?:latest|slim|\d\d\.\d\d(?:-arm)?)")
 _SYSTEM = re.compile(r"(windows|macos)(?:-(?:latest|\d)[\w.-]*)?", re.IGNORECASE)
 
 
@@ -67,10 +69,18 @@ def wrong_system(settings: Settings) -> str:
     return ""
 
 
+def wrong_options(settings: Settings) -> str:
+    """Why the container of the job that minifies would not start with its options in `settings`, and what to change; empty where it may."""
+    plain = [label for label in labels_of(settings.runner_label) if _PLAIN.fullmatch(label)]
+    if plain and settings.image != "none" and "--gpus" in settings.container_options:
+        return f"{plain[0]} is a machine of GitHub's without a GPU, where Docker refuses --gpus: set `container-options: ''`"
+    return ""
+
+
 def examine(settings: Settings, api: GitHub) -> tuple[Finding, ...]:
     """All that can be seen from here of the set-up in `settings`, asking `api`. It raises nothing: what fails is a finding."""
     asked = (_contents(settings, api), _actions(settings, api), _runner(settings, api))
-    return (*asked, _image(settings), _command(settings), _time(settings), _forks(settings, api), _durable(settings))
+    return (*asked, _image(settings), *_options(settings), _command(settings), _time(settings), _forks(settings, api), _durable(settings))
 
 
 def _contents(settings: Settings, api: GitHub) -> Finding:
@@ -156,6 +166,13 @@ def _image(settings: Settings) -> Finding:
     if settings.job_image:
         return Finding("image", True, settings.job_image)
     return Finding("image", False, "this commit of torch-minify is no release and has none: set the input `image`, to `none` or your own")
+
+
+def _options(settings: Settings) -> tuple[Finding, ...]:
+    wrong, given = wrong_options(settings), settings.container_options
+    if settings.image == "none" or not given:
+        return ()
+    return (Finding("container-options", not wrong, wrong or given),)
 
 
 def _command(settings: Settings) -> Finding:

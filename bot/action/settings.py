@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from argparse import ArgumentTypeError
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +24,16 @@ _NAME = re.compile(r"(?!(?:request|result|unposted|comment|run)\Z)[a-z][a-z0-9]{
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Inputs whose values are told to nobody: what should not be in them may be a secret.
 _UNTOLD = ("env", "pass-env", "setup")
+# What may be the name of an image: a registry, a path in small letters, a tag, a digest (github.com/distribution/reference). The runner
+# takes the scheme before it off.
+_IMAGE = re.compile(
+    r"(?:docker://)?(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]{0,127})?(?:@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?",
+    re.ASCII,
+)
+# Words for `image` that name none themselves.
+_IMAGES = ("none", "cu126")
+# What GitHub does not allow a job's container (its documentation of `container.options`).
+_NO_OPTIONS = ("--network", "--net", "--entrypoint")
 # Runners are given their labels with commas between them; the others are those of lists, of groups and of quotations.
 _IN_NO_LABEL = frozenset(",[]{}\"'")
 # Seconds, of a machine of one's own.
@@ -96,6 +107,7 @@ class Settings(BaseSettings):
 
     # what the jobs hand on
     image: str = _input("image", "", "Image for the job that minifies; empty, ours; cu126, ours for older drivers; none, the runner itself")
+    container_options: str = _input("container-options", "", "Options of docker create for that image", max_length=10_000)
     submodules: str = _input(
         "submodules", "false", "Submodules of the checkout: false, true or recursive", pattern="^(?i:false|true|recursive)$"
     )
@@ -127,9 +139,12 @@ class Settings(BaseSettings):
             raise ValueError("is no JSON list of labels, but an empty one: is the workflow's input runner, or the variable in it, empty?")
         if not labels or not all(isinstance(label, str) and label for label in labels):
             raise ValueError("is no JSON list of labels")
-        if any(set(label) & _IN_NO_LABEL for label in labels):
+        if any(set(label) & _IN_NO_LABEL or label != label.strip() for label in labels):
             # where a job asks for such a one, GitHub looks for it for a day
-            raise ValueError('names what no runner is labeled: several labels are a JSON list, like ["self-hosted", "gpu"]')
+            raise ValueError(
+                "names what no runner is labeled: no label begins or ends with a blank, and several are a JSON list, "
+                'like ["self-hosted", "gpu"]'
+            )
         return given
 
     @field_validator("name")
@@ -154,6 +169,26 @@ class Settings(BaseSettings):
     @classmethod
     def _below_the_checkout(cls, given: str) -> str:
         return inner_path("", given)
+
+    @field_validator("image")
+    @classmethod
+    def _name_of_an_image(cls, given: str) -> str:
+        if given.strip().lower() in _IMAGES:
+            return given.strip().lower()
+        if given and not _IMAGE.fullmatch(given):
+            raise ValueError("is no name of an image: that is in small letters, as the name of its owner is then too, and has no blanks")
+        return given
+
+    @field_validator("container_options")
+    @classmethod
+    def _options_of_a_container(cls, given: str) -> str:
+        try:
+            words = [word.partition("=")[0] for word in shlex.split(given)]
+        except ValueError as error:
+            raise ValueError(f"has a quotation mark that is not closed ({error})") from None
+        if found := [word for word in words if word in _NO_OPTIONS]:
+            raise ValueError(f"has {found[0]}, which GitHub does not allow the container of a job")
+        return given
 
     @field_validator("variables")
     @classmethod

@@ -61,6 +61,8 @@ def test_the_token_is_not_printed(tmp_path: Path) -> None:
         ('{"group": "gpus", "labels": ["a"]}', "names what no runner is labeled"),
         (' ["a"]', "names what no runner is labeled"),
         ('"gpu"', "names what no runner is labeled"),
+        ("gpu\n", "no label begins or ends with a blank"),
+        ('["self-hosted", " gpu"]', "no label begins or ends with a blank"),
     ],
 )
 def test_what_is_no_label_of_a_runner(monkeypatch: pytest.MonkeyPatch, label: str, words: str) -> None:
@@ -84,6 +86,42 @@ def test_what_the_checkout_or_the_matrix_would_not_use(monkeypatch: pytest.Monke
     """actions/checkout takes any other word for false (src/input-helper.ts)."""
     monkeypatch.setenv(f"INPUT_{name.upper()}", value)
     assert usable_settings()[1].startswith(f"input {name} ")
+
+
+@pytest.mark.parametrize(
+    ("given", "image"),
+    [
+        *(
+            (name, name)
+            for name in ("mine", "ghcr.io/a/b-c_d:v1.2", "localhost:5000/a/b", "a/b@sha256:" + "0" * 64, "docker://Registry.Example/a")
+        ),
+        *((name, "none") for name in ("None", "none\n")),
+        ("CU126", "cu126"),
+        *((name, None) for name in ("ghcr.io/Acme/gpu", "a b", "a/b:", "a//b:c d", "https://ghcr.io/a/b", "--privileged")),
+    ],
+)
+def test_the_name_of_an_image(monkeypatch: pytest.MonkeyPatch, given: str, image: str | None) -> None:
+    """What Docker would not read is refused before a machine waits for it; `None` is no image of that name."""
+    monkeypatch.setenv("INPUT_IMAGE", given)
+    found, wrong = usable_settings()
+    assert bool(wrong) is (image is None)
+    assert found.image == (image or "")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--gpus all --shm-size=8g", ""),
+        ("--env 'A=--network'", ""),
+        ("--gpus all --network=none", "has --network, which GitHub does not allow"),
+        ("--entrypoint sh", "has --entrypoint"),
+        ("--env 'A=b", "is not closed"),
+    ],
+)
+def test_options_of_a_container_that_github_or_docker_refuses(monkeypatch: pytest.MonkeyPatch, options: str, words: str) -> None:
+    monkeypatch.setenv("INPUT_CONTAINER-OPTIONS", options)
+    assert words in usable_settings()[1]
+    assert bool(usable_settings()[1]) is bool(words)
 
 
 @pytest.mark.parametrize("name", ["env", "pass-env"])

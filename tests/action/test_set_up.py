@@ -209,3 +209,25 @@ def test_a_system_on_which_the_job_cannot_run(runner: str, image: str, fits: boo
     assert (finding.good is False) is not fits
     made = Conversation(asked(f"/minify\n\n{BLOCK}"), given, Memory()).outcome()
     assert made.status == ("requests" if fits else "refused")
+
+
+@pytest.mark.parametrize(
+    ("runner", "image", "options", "fits"),
+    [
+        ("ubuntu-latest", "", "--gpus all", False),
+        ("ubuntu-24.04-arm", "x/y", "--gpus=all", False),
+        ("ubuntu-latest", "", "", True),
+        ("ubuntu-latest", "none", "--gpus all", True),
+        ("ubuntu-gpu-4", "", "--gpus all", True),  # a larger machine, whose name is its organization's
+        ('["self-hosted", "gpu"]', "", "--gpus all", True),
+    ],
+)
+def test_a_container_that_does_not_start(runner: str, image: str, options: str, fits: bool) -> None:
+    """The workflow's default is `--gpus all`; GitHub's standard machines have no GPU (documentation of GitHub-hosted runners)."""
+    given = settings(runner_label=runner, image=image, container_options=options, mode="gate", gpu_image="x/y@sha256:0")
+    findings = [each.good for each in examine(given, Memory()) if each.what == "container-options"]
+    assert findings == ([] if image == "none" or not options else [fits])
+    api = Memory()
+    made = Conversation(asked(f"/minify\n\n{BLOCK}"), given, api).outcome()
+    assert made.status == ("requests" if fits else "refused")
+    assert ("container-options" in api.comments(REPO, 7)[0].body) is not fits

@@ -21,7 +21,7 @@ FIELDS = {
     if isinstance(extra := field.json_schema_extra, dict) and "input" in extra
 }
 # Where the programs run: only the workflow knows them.
-OF_THE_WORKFLOW = {"runner", "hosted-runner", "container-options", "lfs"}
+OF_THE_WORKFLOW = {"runner", "hosted-runner", "lfs"}
 # The last job is for where nothing of ours can run: it gives nothing to our program.
 STEPS = {job: work["steps"] for job, work in workflow("minify.yml")["jobs"].items() if job != "unanswered"}
 

@@ -15,7 +15,7 @@ from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
 from bot.action.github.resources import PullRequest, Run
 from bot.action.redaction import line_of, redact
-from bot.action.set_up import BESIDE_BUDGET, wrong_system
+from bot.action.set_up import BESIDE_BUDGET, wrong_options, wrong_system
 from bot.action.settings import Settings
 from bot.models.failure import Stage
 from bot.models.request import Answer, Cause, CodeOrigin, Request, RequestOptions
@@ -59,7 +59,7 @@ def check_set_up(settings: Settings) -> None:
     """Make sure that what `settings` say of the job that minifies can be.
 
     Raises:
-        Refusal: the job would have no image, or a system on which it cannot run.
+        Refusal: the job would have no image, a system on which it cannot run, or a container that does not start.
     """
     if settings.mode == "gate" and (wrong := wrong_system(settings)):
         raise Refusal(f"The workflow's input `runner` is {settings.runner_label}, and {wrong}.")
@@ -68,6 +68,8 @@ def check_set_up(settings: Settings) -> None:
             "This commit of torch-minify is no release, so it has no image of its own. In the workflow set the input `image`: to one "
             "that is built from its Dockerfile, or to `none` where torch-minify is installed on the runner."
         )
+    if settings.mode == "gate" and (wrong := wrong_options(settings)):
+        raise Refusal(f"With the workflow's input `container-options` the job's container does not start: {wrong}.")
 
 
 def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
