@@ -9,7 +9,9 @@ from collections.abc import Iterator
 # Before the id, in the summary of `-rA`; alone on a line, with `-s`, below what the test printed.
 _WORDS = ("PASSED", "XFAIL", "XPASS", "SKIPPED")
 _SUMMARY = re.compile(r"(?:PASSED|XFAIL|XPASS) (?P<id>[^\s:]{1,500}\.py::\S{1,500}(?: [^\s-]\S{0,300}){0,9})(?: - .{0,2000})?$")
-_ENDED = re.compile(r"(?:PASSED|XFAIL|XPASS|SKIPPED)(?: {1,80}\[ {0,3}\d{1,3}%\]| \([^\n]{0,500}\)| \[\d{1,9}\.\d{1,9}s\])*$")
+# A reason stands there once: it may hold brackets and anything else.
+_MARKS = r"(?: {1,80}\[ {0,3}\d{1,3}%\]| \[\d{1,9}\.\d{1,9}s\])*"
+_ENDED = re.compile(rf"(?:PASSED|XFAIL|XPASS|SKIPPED){_MARKS}(?: \([^\n]{{0,500}}\))?{_MARKS}$")
 # What begins the line of a test, and ends it where the test printed nothing.
 _BEGUN = re.compile(r"[^\s:`]{1,500}\.py::\S{1,500}(?: |$)")
 # Above what is shown of those that did not fail; and above, or below, anything else.
