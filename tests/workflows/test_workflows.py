@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +213,26 @@ def test_an_old_result_is_never_reported_for_a_new_one() -> None:
     assert all(path.startswith("${{ env.PLACE }}/") for path in (*taken, read["request-file"], read["results"]))
     assert job["steps"][-1]["if"] == "always()"
     assert job["steps"][-1]["run"] == 'rm -rf -- "$PLACE" torch-minify-unposted'
+
+
+def test_a_job_hands_on_no_result_of_another_request(tmp_path: Path) -> None:
+    """Its set-up may have the account of the runner, and put another request's result beside its own."""
+    steps = workflow("minify.yml")["jobs"]["minify"]["steps"]
+    (given,) = (step["with"] for step in steps if step["name"] == "Hand the result on")
+    for name in ("result-0", "result-1", "torch-minify-result-1/result-1", "1"):
+        (tmp_path / "place/results" / name).mkdir(parents=True)
+        (tmp_path / "place/results" / name / "result.json").write_text(name)
+    words = {"path": given["path"], "name": given["name"], "include-hidden-files": "false", "if-no-files-found": "warn"}
+    inputs = {name.upper().replace("-", "_"): re.sub(r"\$\{\{.*?\}\}", _filled, text) for name, text in words.items()}
+    (tmp_path / "store").mkdir()
+    variables = {f"A_{name}": text for name, text in inputs.items()} | {"ACT_ARTIFACTS": str(tmp_path / "store")}
+    subprocess.run([sys.executable, ROOT / "tests/workflows/act/artifact.py", "up"], cwd=tmp_path, env=variables, check=True)
+    (left,) = (path for path in (tmp_path / "store").rglob("*") if path.is_file())
+    assert str(left.relative_to(tmp_path / "store")) == "torch-minify-result-0/result-0/result.json"
+
+
+def _filled(expression: re.Match[str]) -> str:
+    return {"${{ env.PLACE }}": "place", "${{ matrix.index }}": "0"}.get(expression[0], "")
 
 
 def test_the_gate_leaves_no_requests_on_a_machine_that_is_kept() -> None:

@@ -5,7 +5,8 @@ pattern that one artifact alone matches is laid flat into `path`; only of severa
 not there is an error, a pattern without a match is none.
 And against upload-artifact v7 (src/shared/search.ts, src/upload/upload-artifact.ts) and the toolkit's
 path-and-artifact-name-validation.ts: what is hidden is left out; a name that is taken and a file with one of `":<>|*?` or a line's end
-in its path are refused; links are followed; a directory without files is nothing.
+in its path are refused; links are followed; a directory without files is nothing; of several paths, a line each, what they have in
+common is the root of the artifact, whether there is anything at them or not.
 """
 
 from __future__ import annotations
@@ -27,16 +28,20 @@ def error(words: str) -> int:
 
 
 def up() -> int:
-    source, name = Path(os.environ["A_PATH"]), os.environ["A_NAME"]
-    root = source if source.is_dir() else source.parent
+    sources, name = [Path(line.strip()) for line in os.environ["A_PATH"].splitlines() if line.strip()], os.environ["A_NAME"]
+    (source, *more) = sources
+    root = Path(os.path.commonpath(sources)) if more else source if source.is_dir() else source.parent
     hidden = os.environ["A_INCLUDE_HIDDEN_FILES"] == "true"
-    found = sorted(Path(folder) / file for folder, _, files in os.walk(source, followlinks=True) for file in files)
-    found = [
-        path for path in ([source] if source.is_file() else found) if hidden or not re.search(r"(?:^|/)\.", str(path.relative_to(root)))
-    ]
+    below = sorted(Path(folder) / file for one in sources for folder, _, files in os.walk(one, followlinks=True) for file in files)
+    found = [*filter(Path.is_file, sources), *below]
+    found = [path for path in found if hidden or not re.search(r"(?:^|/)\.", str(path.relative_to(root)))]
     if not found:
         missing = os.environ["A_IF_NO_FILES_FOUND"]
-        return error(f"No files were found with the provided path: {source}") if missing == "error" else print(f"no files: {missing}") or 0
+        return (
+            error(f"No files were found with the provided path: {os.environ['A_PATH']}")
+            if missing == "error"
+            else print(f"no files: {missing}") or 0
+        )
     if _IN_A_NAME.search(name):
         return error(f"The artifact name is not valid: {name}")
     for path in found:
