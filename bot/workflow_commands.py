@@ -28,6 +28,8 @@ _VARIANT = re.compile("(?<=\\w)[\ufe00-\ufe0f]+")
 # Marks that stand over the character before them, one over the other, cover the lines around: no language has that many.
 _MOST_MARKS = 8
 _MAY_PILE = re.compile(f"[^\x00-\x7f]{{{_MOST_MARKS + 1},}}")
+# What follows so many blanks, tabs as eight, lies out of sight where a page scrolls a block of code sideways.
+_FAR = re.compile(r"(?<![^\S\n])[^\S\n]{80,}(?=\S)")
 
 
 # A command begins a line behind blanks, one of the old form stands anywhere (actions/runner, ActionCommand.cs, TryParseV2 and TryParse).
@@ -51,6 +53,19 @@ def _flat(text: str) -> str:
         piled = piled + 1 if unicodedata.category(one) in ("Mn", "Me") else 0
         kept.append(one if piled <= _MOST_MARKS else ascii(one)[1:-1])
     return "".join(kept)
+
+
+def near(line: str) -> str:
+    """A `line` of code in which nothing lies far behind blanks."""
+    return _FAR.sub(" … ", line.expandtabs())
+
+
+def unseen(line: str) -> str:
+    """What a page does not show of a `line` of code though it is there: what lies far behind blanks; the line, where characters in it take
+    no room, or turn the order of others. Empty where it shows all."""
+    wide = line.expandtabs()
+    far = _FAR.search(wide)
+    return wide[far.end() :] if far else line.strip() if visible(line) != line else ""
 
 
 def harmless(text: str) -> str:

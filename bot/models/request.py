@@ -17,7 +17,7 @@ class CodeOrigin(Model):
     trusted: bool = Field(description="whether the author has write permission")
     url: str | None = None
     note: str | None = Field(default=None, description="which of several blocks was taken, for people")
-    folded: bool = Field(default=False, description="it lay in a fold, which a page shows closed")
+    folded: bool = Field(default=False, description="a page does not show all of it by itself: it lay in a fold, say")
 
 
 class Answer(Model):

@@ -7,13 +7,14 @@ import re
 from dataclasses import dataclass
 
 from bot.action.gate.page import code_blocks
+from bot.workflow_commands import unseen
 
 _PYTHON = frozenset({"python", "py", "python3", "py3", "pycon3", ""})
 # Without empty lines before it: to look from each of them for the end of all takes the square of their number.
 IMPORTS_TORCH = re.compile(r"^[ \t\f]*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
 _COMPILES = re.compile(r"\b(?:compile|export|aoti?_\w+|_dynamo|_inductor)\b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_MOST_WORDS = 80  # of what a page shows of a fold
+_MOST_WORDS = 80  # of what a page shows of a fold, and of a line
 # What a rank says of one block, and of several.
 _IMPORTS = ("imports torch", "import torch")
 _WHY = {4: ("imports torch and compiles", "import torch and compile"), 3: _IMPORTS, 2: ("is Python", "are Python"), 1: _IMPORTS}
@@ -21,7 +22,7 @@ _WHY = {4: ("imports torch and compiles", "import torch and compile"), 3: _IMPOR
 
 @dataclass(frozen=True)
 class Found:
-    """A program, and for people which of several blocks it was, and in which fold; `folded`: a page does not show it by itself."""
+    """A program, and for people which of several blocks it was, and in which fold; `folded`: a page does not show all of it by itself."""
 
     text: str
     note: str | None
@@ -66,11 +67,22 @@ def find(body: str, *, torch_only: bool = False) -> Found | None:
     if best == 0 or (torch_only and best < 3):
         return None
     taken = ranks.index(best)
-    block, folded = blocks[taken], blocks[taken].fold is not None
+    block, folded, more = blocks[taken], blocks[taken].fold is not None, _out_of_sight(blocks[taken].text)
     place = f" in the closed fold “{(block.fold or '')[:_MOST_WORDS] or 'Details'}”" if folded else ""
     if len(blocks) == 1:
-        return Found(block.text, f"the code block{place}" if folded else None, folded)
+        return Found(block.text, f"the code block{place}{more}" if folded or more else None, folded or bool(more))
     one, several = _WHY[best]
     alike = ranks.count(best)
     which = f"the only one that {one}" if alike == 1 else f"the first of {alike} that {several}"
-    return Found(block.text, f"the {_ordinal(taken)} of {len(blocks)} code blocks, {which}{',' if folded else ''}{place}", folded)
+    said = f"the {_ordinal(taken)} of {len(blocks)} code blocks, {which}{',' if folded else ''}{place}{more}"
+    return Found(block.text, said, folded or bool(more))
+
+
+def _out_of_sight(text: str) -> str:
+    """What a reader does not see of the program `text` though the page shows it; empty where that is nothing."""
+    hidden = [(number, words) for number, line in enumerate(text.split("\n"), 1) if (words := unseen(line))]
+    if not hidden:
+        return ""
+    (number, words), others = hidden[0], len(hidden) - 1
+    also = f", and in {others} more {'line' if others == 1 else 'lines'}" if others else ""
+    return f", with what is out of sight in line {number}{also}: {words[:_MOST_WORDS]}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+import time
 
 import cmarkgfm
 import pytest
@@ -196,3 +197,31 @@ def test_code_that_a_page_shows_on_a_click_is_taken_and_said_to_be(html: str, no
     found = find(html.format(HIDDEN))
     assert found is not None
     assert (found.note, found.folded) == (note, note is not None)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("x = 1" + " " * 300 + "; hidden()", "in line 2: ; hidden()"),
+        ("\t" * 40 + "hidden()", "in line 2: hidden()"),
+        ("x = 1" + "\u3000" * 90 + "# hidden", "in line 2: # hidden"),
+        ("x = 1  # \u202e hidden", "in line 2: x = 1  # \u202e hidden"),
+        ("x = '\u200b\U000e0041'", "in line 2: x = '\u200b\U000e0041'"),
+        ("x = 1 \u202e\ny = 1\nz = '\u200b'", "in line 2, and in 1 more line: x = 1 \u202e"),
+        ("x = 1" + " " * 300, None),
+        ("x = '日本語' + 'é'" + " " * 20 + "# seen", None),
+    ],
+)
+def test_code_that_is_out_of_sight_on_a_page_is_said_to_be(line: str, said: str | None) -> None:
+    """A page scrolls sideways, and shows nothing of characters that take no room or turn the order of others."""
+    found = find(f"```python\nimport torch\n{line}\ntorch.compile(f)\n```\n")
+    assert found is not None
+    assert found.note == (said and f"the code block, with what is out of sight {said}")
+    assert found.folded is (said is not None)
+
+
+def test_what_is_out_of_sight_is_looked_for_in_time() -> None:
+    began = time.process_time()
+    for text in (" " * 60_000, "\t" * 60_000, "a " * 30_000, (" " * 90 + "\n") * 600):
+        find(f"```python\nimport torch\n{text}\n```\n")
+    assert time.process_time() - began < 5

@@ -9,6 +9,7 @@ from bot.action.report.render.markdown import cell, code, fence, fence_within, f
 from bot.action.report.render.text import clean, number, one_line, size
 from bot.models.request import Cause, Request
 from bot.models.result import TITLE
+from bot.workflow_commands import near
 
 _ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed behind it
 _WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
@@ -17,7 +18,7 @@ _APPROVAL = "It is code from a fork: a reviewer of the workflow's `fork-environm
 MOST_ROWS = 20
 # Characters of the title of an issue, titles in a reply.
 MOST_TITLE, MOST_NAMED = 200, 5
-# Lines of a program that lay in a fold, characters of each.
+# Lines of a program of which a page does not show all, characters of each.
 MOST_LINES, MOST_WIDTH = 40, 200
 # Bytes of a table of causes: three of them fit behind a note.
 MOST_BYTES = 10_000
@@ -82,8 +83,8 @@ def what(request: Request) -> str:
 
 def _shown(script: str, index: int) -> Block:
     """What a page does not show by itself, so that whoever asked for it sees what they asked for."""
-    rows = clean(script).strip("\n").split("\n")
-    more = f"\n\n{number(len(rows) - MOST_LINES)} more lines are in that fold." if len(rows) > MOST_LINES else ""
+    rows = [near(row) for row in clean(script).strip("\n").split("\n")]
+    more = f"\n\n{number(len(rows) - MOST_LINES)} more lines are there." if len(rows) > MOST_LINES else ""
     head = "\n".join(row if len(row) <= MOST_WIDTH else f"{row[:MOST_WIDTH]} …" for row in rows[:MOST_LINES])
     return whole((3, index), fence(head, "python") + more)
 

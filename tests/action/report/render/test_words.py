@@ -298,11 +298,13 @@ def test_the_queued_note_shows_what_lay_in_a_fold() -> None:
     assert "import torch\nx = 0\n" in body
     assert "x = 38\n" in body
     assert "x = 39\n" not in body
-    assert "22 more lines are in that fold." in body
+    assert "22 more lines are there." in body
     github_page.check(body)
     assert "import torch" not in notes.queued([plain], "gpu-1", None)
     short = folded.model_copy(update={"script": "wide = " + "1" * 500 + "\n"})
     assert "1" * 190 + " …\n" in notes.queued([short], "gpu-1", None)
+    far = folded.model_copy(update={"script": "x = 1" + " " * 500 + "; f(\u202e)\n"})
+    assert "x = 1 … ; f(\\u202e)\n" in notes.queued([far], "gpu-1", None)
 
 
 def test_the_summary_has_room_for_more() -> None:
