@@ -42,6 +42,7 @@ ON_HOSTED_RUNNERS = {
     "test_rendering",
     "test_notes",
     "test_a_link_that_a_reader_does_not_see_is_none",
+    "test_a_link_that_leads_elsewhere_than_it_says_is_none",
     "test_what_only_other_parsers_show_is_not_shown",
     "test_code_that_a_page_need_not_show_is_not_taken",
     "test_code_that_only_other_parsers_show_is_not_taken",

@@ -12,6 +12,7 @@ import secrets
 from collections import Counter
 from dataclasses import dataclass
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import cmarkgfm
 import nh3
@@ -59,6 +60,8 @@ _PLACED = {"data-sourcepos"}
 _KEPT_ATTRIBUTES = {"a": {"href"}, "details": {"open"}, "p": _PLACED, "h1": _PLACED, "h2": _PLACED, "pre": {"lang", *_PLACED}}
 # Of a command's line a line of dashes below makes a heading, but is meant as a rule.
 _PARAGRAPHS = ("p", "h1", "h2")
+# An address as people read it, with a path, which may be cut off.
+_WRITTEN = re.compile(r"(?<![\w.-])(?:[\w-]{1,63}\.){1,9}[a-z]{2,20}/[^\s…]{1,2000}", re.IGNORECASE)
 _IN_LINES = frozenset({"a", "code", "del"})
 
 
@@ -88,6 +91,12 @@ def _sure(page: str) -> str:
                 return page[:at]
         at = page.find("<", tag.end() if tag else at + 1)
     return page
+
+
+def _leads_there(words: str, href: str) -> bool:
+    """Whether a link with these `words` leads to each address that they show."""
+    leads = unquote(href).lower()
+    return all(unquote(found[0]).lower().rstrip("./") in leads for found in _WRITTEN.finditer(words))
 
 
 class _Page(HTMLParser):
@@ -135,10 +144,12 @@ class _Page(HTMLParser):
         if self._within("blockquote"):
             return
         if tag == "a":
-            # A link without words is none to a reader; of those of a file one is a letter. An address within another leads nowhere.
-            seen = re.search("[A-Za-z0-9]", "".join(self._link)) is not None
-            begins, _, rest = (attributes.get("href") or "").partition("://")
-            address = f" {begins}://{rest.replace('://', ':%2F%2F')} " if begins in ("http", "https") else "".join(self._link)
+            # A link without words is none to a reader; of those of a file one is a letter. Nor is one whose words are an address that it
+            # does not lead to. An address within another leads nowhere.
+            shown, href = "".join(self._link), attributes.get("href") or ""
+            seen = re.search("[A-Za-z0-9]", shown) is not None and _leads_there(shown, href)
+            begins, _, rest = href.partition("://")
+            address = f" {begins}://{rest.replace('://', ':%2F%2F')} " if begins in ("http", "https") else shown
             self.parts.append(address if seen else "")
         elif tag in _PARAGRAPHS and self._mark and len(self._open) == 0:
             self.commands += [int(number) for number in self._mark.findall(self._paragraph)]

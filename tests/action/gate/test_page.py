@@ -217,7 +217,36 @@ def test_an_address_in_another_is_none(body: str) -> None:
     assert LINK not in shown_text(body.format(LINK))
 
 
-SEEN = ["{}", "[x]({})", "{} <a href='x'>y</a>", "see[^1]\n\n[^1]: a\n\n{}", "| a |\n|---|\n| {} |\n", "[a]: b\n\n{}", "    {}"]
+@pytest.mark.parametrize(
+    "body",
+    [
+        "[https://github.com/user-attachments/files/1/fine.py]({})",
+        "[**github.com/user-attachments/files/1/fine.py**]({})",
+        "[see https://gist.github.com/a/0123456789abcdef0123]({})",
+        "[https://example.org/fine]({})",
+    ],
+)
+def test_a_link_that_leads_elsewhere_than_it_says_is_none(body: str) -> None:
+    text = shown_text(body.format(LINK))
+    assert LINK not in text
+    # and what it says was not looked at by who followed it
+    assert "fine" not in text
+    assert "gist" not in text
+
+
+SEEN = [
+    "[https://github.com/user-attachments/files/12…]({0})",
+    "[{0}]({0})",
+    "[HTTPS://{0}.]({0})",
+    "[a/b.py fails, see a.b]({})",
+    "{}",
+    "[x]({})",
+    "{} <a href='x'>y</a>",
+    "see[^1]\n\n[^1]: a\n\n{}",
+    "| a |\n|---|\n| {} |\n",
+    "[a]: b\n\n{}",
+    "    {}",
+]
 SEEN += ["- a\n\n  {}", "[x][a]\n\n[a]: {}"]
 
 
