@@ -72,7 +72,8 @@ _INDENTED = re.compile(
     r"|(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
     r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )
-_ENDS = re.compile(r"\r+\n")
+# From the first of them alone: a bar of progress may be made of a million, with nothing behind them.
+_ENDS = re.compile(r"(?<!\r)\r+\n")
 _ESCAPED = re.compile(r"\\(.)")
 # A shell's prompt, with an environment and the user or the directory before it; and what a mail or a comment puts before each line that
 # it quotes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -145,3 +146,11 @@ def test_four_times_the_log_takes_four_times_the_steps(part: Callable[[int], str
 def test_a_long_line_is_cut(begins: str, goes_on: str) -> None:
     line = begins + goes_on * lines.MAX_LINE
     assert steps(line) < 3_000
+
+
+@pytest.mark.parametrize("many", ["\r", "\r\r\n", "\x1b[0m", "\t", "_", "= "])
+def test_what_stands_very_often_in_a_line_is_read_in_time(many: str) -> None:
+    """What patterns cost is in no step of the interpreter."""
+    began = time.process_time()
+    candidates.rows(many * (250_000 // len(many)) + f"x\n{LOWERING.format(1)}", CheckoutPaths(()))
+    assert time.process_time() - began < 8
