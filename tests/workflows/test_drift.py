@@ -75,6 +75,12 @@ def test_every_input_of_the_workflow_is_forwarded() -> None:
     assert set(called["inputs"]) - OF_THE_WORKFLOW <= forwarded
 
 
+@pytest.mark.parametrize("job", sorted(set(STEPS) - {"minify"}))
+def test_each_job_that_writes_comments_is_given_the_name_of_its_call(job: str) -> None:
+    """Its comments are known by that."""
+    assert given(job)["name"] == "${{ inputs.name }}"
+
+
 def test_the_gate_is_given_each_input_that_may_be_unusable_or_that_it_tells_of() -> None:
     """What it is not given is found to be unusable when the work is done, and `/minify doctor` tells of a default."""
     any_text = {"setup", "python"}

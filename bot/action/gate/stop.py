@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.action.comment import answer, event_of_comment, key, react, run_of_comment
 from bot.action.gate import permissions
@@ -50,7 +50,7 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
         stopped, refused = 0, 0
         for run in _runs(api, repository, issue, settings.run_id):
             try:
-                stopped += _cancel(api, repository, run, own)
+                stopped += _cancel(api, repository, run, own, event.comment.created_at)
             except GitHubError as error:
                 # one that cannot be ended does not keep the others running
                 log.error("the run %d was not stopped: %s", run, error)
@@ -89,10 +89,14 @@ def _may_ask(api: GitHub, repository: str, user: User) -> bool:
     return isinstance(permissions.may_ask(user, user, permission), permissions.Allowed)
 
 
-def _cancel(api: GitHub, repository: str, run: int, own: Run | None) -> bool:
+def _cancel(api: GitHub, repository: str, run: int, own: Run | None, since: datetime) -> bool:
+    """Whether a run ends by a command of the time `since`: of two calls of the workflow, which both answer it, the other may have been
+    first."""
     found = _find(api, repository, run)
-    if found is None or found.status == "completed" or not _is_ours(found, own):
+    if found is None or not _is_ours(found, own):
         return False
+    if found.status == "completed":
+        return found.conclusion == "cancelled" and found.updated_at is not None and found.updated_at >= since
     return api.cancel(repository, run)
 
 

@@ -124,6 +124,7 @@ class Run(Resource):
     run_attempt: int = 1
     created_at: AwareDatetime
     run_started_at: AwareDatetime | None = None  # of its last attempt, where GitHub says so
+    updated_at: AwareDatetime | None = None
     html_url: str = ""
     actor: User = User()
     referenced_workflows: tuple[ReferencedWorkflow, ...] = ()

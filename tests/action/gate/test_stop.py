@@ -91,6 +91,31 @@ def test_a_command_that_has_no_answer_yet_is_said_not_to_be_stopped(body: str, l
     assert api.comments(REPO, 7)[-2].body.endswith("Stopped 1 run.")
 
 
+def test_each_call_of_the_workflow_answers_for_itself() -> None:
+    """One run may hold two calls, for cpu and gpu: each has its own comments, and a stop is answered by both."""
+    api = Memory()
+    asking = api.add(7, "maintainer", "/minify")
+    waiting(api, 75)
+    for name in ("cpu", "gpu"):
+        api.add(7, BOT, f"<!-- torch-minify:{name}-comment-{asking.id} run:75 -->\nqueued")
+    for name in ("cpu", "gpu"):
+        stop(asked("/minify stop", id=4243), settings(name=name, run_id=90), api)
+        # GitHub has ended it by the time that the second comes to it
+        api.runs[75] = api.runs[75].model_copy(update={"status": "completed", "conclusion": "cancelled", "updated_at": NOW})
+    assert api.cancelled == [75]
+    said = [comment.body.splitlines() for comment in api.comments(REPO, 7)[-2:]]
+    assert said == [[f"<!-- torch-minify:{name}-comment-4243 run:90 -->", "Stopped 1 run."] for name in ("cpu", "gpu")]
+
+
+def test_a_run_that_was_cancelled_before_is_not_stopped() -> None:
+    api = Memory()
+    waiting(api, 75, "completed")
+    api.runs[75] = api.runs[75].model_copy(update={"conclusion": "cancelled", "updated_at": NOW - timedelta(hours=1)})
+    api.add(7, BOT, "<!-- torch-minify:comment-1 run:75 -->\nqueued")
+    stop(asked("/minify stop", id=4243), settings(run_id=90), api)
+    assert api.comments(REPO, 7)[-1].body.endswith("Nothing is running for this.")
+
+
 def test_a_stranger_stops_nothing() -> None:
     api = Memory(permissions={})
     waiting(api, 75)
