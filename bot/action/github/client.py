@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
@@ -55,6 +56,11 @@ def _wrong_keys() -> Iterator[None]:
 
 def _open_at(listed: Sequence[PullRequest], commit: str) -> Sequence[PullRequest]:
     return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
+
+
+def _number(data: Mapping[str, Any]) -> float:
+    number = data.get("number")
+    return number if isinstance(number, int) else math.inf
 
 
 def _repo(repository: str) -> str:
@@ -171,9 +177,10 @@ class GitHub:
         at = f"{_repo(repository)}/issues"
 
         def find() -> Any:
-            # the list, not the search: the search lags behind by minutes
-            listed = self._http.pages(at, {"state": "open", "creator": self.login(), "direction": "asc"})
-            return next((data for data in listed if isinstance(data, dict) and str(data.get("body") or "").startswith(marker)), None)
+            # The list, not the search: that lags behind by minutes. Its end first: where others write under our login it may be long.
+            wanted = {"state": "open", "creator": self.login(), "sort": "created", "direction": "desc"}
+            listed = (data for data in self._http.pages(at, wanted, limit=30) if isinstance(data, dict))
+            return min((data for data in listed if str(data.get("body") or "").startswith(marker)), key=_number, default=None)
 
         if (found := find()) is not None:
             return _read(Issue, found)

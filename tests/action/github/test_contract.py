@@ -93,6 +93,26 @@ def test_of_two_issues_that_are_made_at_once_the_older_stays(stub: Stub, contrac
     assert json.loads(sent[-1][1])["state"] == "closed"
 
 
+class Long(Transport):
+    """A repository with thousands of open issues of one login, as where another workflow writes them: a list has pages of a hundred."""
+
+    def __init__(self, issues: list[dict[str, Any]]) -> None:
+        self.issues = issues
+
+    def pages(self, path: str, parameters: Any = None, key: str = "", limit: int = 10) -> list[Any]:
+        ordered = sorted(self.issues, key=lambda issue: issue["number"], reverse=parameters["direction"] == "desc")
+        return ordered[: 100 * limit]
+
+    def create(self, path: str, body: Any, find: Any) -> Any:
+        self.issues.append({"number": len(self.issues) + 1, **body})
+        return self.issues[-1]
+
+
+def test_an_issue_is_found_behind_thousands() -> None:
+    api = GitHub(Long([{"number": number, "body": "x"} for number in range(1, 2_500)]), "bot")
+    assert [api.open_issue(REPO, "<!-- m -->", "title", "body").number for _ in range(2)] == [2_500, 2_500]
+
+
 @pytest.mark.parametrize("listed", [(404, {"message": "Not Found"}), (200, [])], ids=["refused", "lags"])
 def test_an_issue_that_was_made_counts_though_the_list_does_not_show_it(stub: Stub, listed: tuple[int, Any]) -> None:
     at = f"/repos/{REPO}/issues"
