@@ -83,15 +83,16 @@ def answer(
     body: str,
     failures: Sequence[str] = (),
     stays: Callable[[str], bool] = lambda _: False,
+    hint: int | None = None,
 ) -> int | None:
     """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the one that is there, unless that text `stays`.
 
-    Its first line names the `failures` it is about.
+    Its first line names the `failures` it is about. `hint` is the id of the comment, where it was just written: a list may lag behind.
 
     Its id; None where `api` cannot write it.
     """
     try:
-        known = api.own_comment(repository, issue, beginning(event))
+        known = api.own_comment(repository, issue, beginning(event), hint)
         if known is not None and stays(known.body):
             return known.id
         return api.upsert_comment(repository, issue, marker(event, run, failures), body, known.id if known else None).id

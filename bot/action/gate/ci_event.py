@@ -245,7 +245,8 @@ class RedRun:
     def _posted(self, requests: Sequence[Request], issue: int, table: str) -> tuple[Request, ...]:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table
         failures = [request.shown.fingerprint for request in requests if request.shown is not None]
-        comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body, failures)
+        hint = requests[0].answer.comment
+        comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body, failures, hint=hint)
         if comment is None:
             # as where the conversation is locked: the result could not be posted, nor the request be counted, and nobody waits for it
             return ()

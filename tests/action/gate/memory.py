@@ -126,6 +126,13 @@ class Memory(GitHub):
     def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
         return [comment for comments in self.written.values() for comment in comments if comment.created_at >= since]
 
+    def own_comment(self, repository: str, issue: int, marker: str, hint: int | None = None) -> Comment | None:
+        # asked for by its id, a comment is there at once; a list may lag behind
+        held = next((comment for comment in self.written.get(issue, []) if comment.id == hint), None)
+        if held is not None and self.is_ours(held) and held.body.startswith(marker):
+            return held
+        return super().own_comment(repository, issue, marker)
+
     def add(self, issue: int, login: str, body: str) -> Comment:
         number = 1000 + sum(map(len, self.written.values()))
         at = f"https://api.github.com/repos/{REPO}/issues/{issue}"
@@ -140,7 +147,8 @@ class Memory(GitHub):
         if self.silent:
             raise GitHubError("POST: 502", 502)
         text = body if body.startswith(marker) else f"{marker}\n{body}"
-        known = next((c for c in self.comments(repository, issue) if c.id == comment), None) or self.own_comment(repository, issue, marker)
+        held = next((c for c in self.written.get(issue, []) if c.id == comment), None)
+        known = held or self.own_comment(repository, issue, marker, hint)
         if known is None:
             return self.add(issue, BOT, text)
         changed = known.model_copy(update={"body": text})

@@ -274,6 +274,23 @@ def test_what_only_one_of_such_runs_met_is_asked_for() -> None:
     assert request.answer.marker == second.body.splitlines()[0]
 
 
+def test_a_comment_that_the_list_does_not_show_yet_is_written_once() -> None:
+    class Lagging(Meeting):
+        def comments(self, repository: str, issue: int) -> Sequence[Comment]:
+            return [each for each in super().comments(repository, issue) if event_of_comment(each.body) != "run-20-1"]
+
+    api = Lagging()
+    api.add_pull()
+    api.add_run(20, "pytest")
+    api.add_run(21, "pytest")
+    api.logs[200] = api.logs[200].replace("max not supported for zero-dimension tensors", "this is another failure")
+    api.other = 21
+    (request,) = outcome(finished(api.runs[20]), api).requests
+    first, second = api.written[7]
+    assert request.answer.comment == second.id
+    assert [len(failures_of_comment(each.body)) for each in (first, second)] == [2, 1]
+
+
 def test_words_of_others_hide_no_failure() -> None:
     api = Memory()
     api.add_pull()
