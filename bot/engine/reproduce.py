@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import shutil
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox import aside, paths
-from bot.sandbox.files import remove
+from bot.sandbox.files import empty, remove
 from bot.sandbox.sandbox import Sandbox
 from bot.workers.process import HANG_RATIO, START, Patience
 from bot.workers.toolchain import Maker
@@ -326,8 +326,8 @@ class Intake:
         found = capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
         if found.outcome.status == "timeout" or may_pass(found.outcome):
             # a compiler that was killed leaves half a library, which the next run would load: a failure of ours, not the program's
-            shutil.rmtree(self.cache, ignore_errors=True)
-            self.cache.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(OSError):
+                empty(self.cache)
         return found
 
     def _keep(self, found: Capture) -> None:

@@ -154,12 +154,22 @@ def remove(path: str | os.PathLike[str]) -> None:
     with contextlib.suppress(OSError):
         os.chown(path, os.geteuid(), -1)
         os.chmod(path, 0o700)
-        top = os.open(path, _DIRECTORY)
-        try:
-            _empty(top)
-        finally:
-            os.close(top)
+        empty(path)
         os.rmdir(path)
+
+
+def empty(path: str | os.PathLike[str]) -> None:
+    """Remove what is in the directory `path`, as `remove` does. It stays the same directory: a process that has it mounted writes to no
+    other one.
+
+    Raises:
+        OSError: it cannot be opened.
+    """
+    top = os.open(path, _DIRECTORY)
+    try:
+        _empty(top)
+    finally:
+        os.close(top)
 
 
 def _empty(top: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -189,8 +190,11 @@ def test_what_a_killed_compiler_left_is_not_used(intake: Callable[..., Intake]) 
     for first, kept in ((Outcome(status="timeout"), False), (RAISED, True)):
         made = intake([first, RAISED], [slow], hang_after=30.0)
         (made.cache / "half.so").write_bytes(b"")
+        mounted = os.open(made.cache, os.O_RDONLY)
         assert made.run().failure.exception == ("InternalTorchDynamoError",)
         assert (made.cache / "half.so").exists() is kept
+        assert os.fstat(mounted).st_nlink, "a worker that waits already has a directory that is gone"
+        os.close(mounted)
 
 
 KILLED = Outcome(status="signal", signal="SIGKILL")
