@@ -93,6 +93,8 @@ POOL = Mended((2, 15), _POOL_REFUSED)
 AOT = (
     Row("aot_compile_error", "aot", "exception", "cpp_compile", CPP, ops=1, has=("relu",), lacks=("Linear", "softmax"), original=CPP,
         repro=CPP, exported=True, dumped="after_aot"),
+    Row("hang_lowering", "aot", "hang", "inductor_lowering", ops=1, has=("asinh", "Event().wait()"), lacks=("softmax", "cos"),
+        options=("--hang-after", "5s", "--budget", "8m"), only_all=False),
     Row("aot_run_time_error", "aot", "exception", "run", "RuntimeError", "unhandled error", ops=1, has=("relu",), lacks=("cos", "sum"),
         original="RuntimeError: unhandled error", repro="unhandled error", exported=True),
     Row("aot_accuracy", "aot", "accuracy", "run", ops=1, has=("relu", "assert_close"), lacks=("tanh", "exp"), repro=CLOSE, exported=True,
@@ -212,7 +214,7 @@ DEFECTS = (
     Row("real_double_backward", "source", "exception", "run", "RuntimeError", "does not currently support double backward", backward=True,
         lines=10, has=("create_graph=True",), lacks=("Sequential", "norm"), original="double backward", repro="double backward"),
     Row("real_crash", "source", "crash", None, original="", repro=""),
-    Row("real_hang", "dynamo", "hang", None, has=("diff",), options=("--hang-after", "10s", "--budget", "8m"), only_all=False),
+    Row("real_hang", "dynamo", "hang", None, has=("diff",), options=("--hang-after", "10s", "--budget", "8m")),
     Row("real_aot_lowering", "dynamo", "exception", "inductor_lowering", "AssertionError", "max not supported for zero-dimension tensors!",
         ops=1, lacks=("gelu", "softmax"), repro="max not supported for zero-dimension", options=("--stage", "dynamo"),
         mended=POOL, name="real_aot_lowering-as-dynamo"),

@@ -51,8 +51,9 @@ def failing_line(text: str, name: str) -> int | None:
 
 def below_torch(text: str, name: str, source: str) -> tuple[str, ...]:
     """The functions and classes at the top of the script called `name`, whose text is `source`, that torch had called when it failed, as
-    the traceback `text` has it: a lowering of the user's own, or what took the place of a function of the compiler's."""
-    pairs = (pair for raised in exceptions(text) for pair in pairwise(raised.frames))
+    the traceback or dump `text` has it: a lowering of the user's own, or what took the place of a function of the compiler's."""
+    stacks = [raised.frames for raised in exceptions(text)] or [final_stack(text).frames]
+    pairs = (pair for frames in stacks for pair in pairwise(frames))
     return defined_at({frame.line or 0 for before, frame in pairs if _compiles(before) and frame.is_of(name)}, source)
 
 

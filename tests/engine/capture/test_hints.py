@@ -90,6 +90,20 @@ def test_functions_that_torch_called() -> None:
     assert below_torch(first + rest[rest.index('  File "/home/me/fail.py", line 7') :], "fail.py", SCRIPT) == (), "torch is not above it"
 
 
+def test_what_torch_waits_for_is_named_by_the_dump_of_a_hang() -> None:
+    dump = """Timeout (0:00:10)!
+Thread 0x00007f00deadbeef (most recent call first):
+  File "/usr/lib/python3.11/threading.py", line 327 in wait
+  File "/home/me/fail.py", line 7 in broken_lowering
+  File "/venv/lib/python3.11/site-packages/torch/_inductor/graph.py", line 1200 in run_node
+  File "/venv/lib/python3.11/site-packages/torch/_dynamo/eval_frame.py", line 832 in compile_wrapper
+  File "/home/me/fail.py", line 21 in main
+  File "/home/me/fail.py", line 30 in <module>
+"""
+    assert below_torch(dump, "fail.py", SCRIPT) == ("broken_lowering",)
+    assert below_torch("Fatal Python error: Aborted\n\n" + dump.split("\n", 1)[1], "fail.py", SCRIPT) == ("broken_lowering",)
+
+
 @pytest.mark.parametrize("file", ["testing/_internal/common_utils.py", "nn/modules/module.py"])
 def test_a_test_or_a_module_is_not_called_by_the_compiler(file: str) -> None:
     text = f"""Traceback (most recent call last):
