@@ -213,7 +213,7 @@ def raised_at_import(text: str) -> bool:
 
 def ends_at_import(text: str) -> bool:
     """Whether the innermost frame of the last traceback in `text` is one that imports a module, or through which Python does that."""
-    named = any(path.endswith("/importlib/__init__.py") for path in _paths(text)[-1:])
+    named = any(path.endswith("/importlib/__init__.py") or path.startswith("<frozen importlib") for path in _paths(text)[-1:])
     return named or bool(_IMPORTS.search(text.rpartition(HEADER)[2].rstrip()))
 
 

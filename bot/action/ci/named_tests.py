@@ -28,8 +28,9 @@ _HEADING = re.compile(
     r"|#{1,6} .{0,100}\btest failures?\b).{0,40}$",
     re.IGNORECASE,
 )
-# How a bot's list of jobs that failed links one, above what failed in it.
+# How a bot's list of jobs that failed links one, above what failed in it; and how the job is linked behind a test.
 _JOB = " (gh)"
+_IN_JOB = re.compile(r"(?:^|[\s`])(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})`? GH job link\b")
 # The test alone, or a command for it.
 _TEST = re.compile(
     r"^(?:[-* ]{0,4}`?|(?P<command>(?:[>$] )?(?:[\w./ -]{1,200} && ){0,3}(?:[A-Z_]{1,40}=\S{0,100} {1,2}){0,5}(?:python3? -m )?pytest "
@@ -123,6 +124,8 @@ def _failing(lines: list[str]) -> Iterator[str]:
         at = 0 if _HEADING.match(line) else at + 1 if not line.startswith("#") else MAX_BELOW
         if (found := _TEST.match(line)) and (0 < at < MAX_BELOW or (titled and found["command"]) or (job and not found["command"])):
             yield found["id"]
+        if "GH job link" in line and (linked := _IN_JOB.search(line)):
+            yield linked["id"]
         job = line.endswith(_JOB)
         sentence = f"{line} {below}" if line.endswith("`") and line.count("`") == 2 else line
         if ".py::" in sentence and (said := _SAID.search(sentence)) and not _NOT_NOW.search(sentence.replace(said["id"], "")):

@@ -123,3 +123,13 @@ def test_a_log_ends_in_a_program_whose_file_says_that_it_compiles(path: str, exp
 def test_a_comment_is_no_title() -> None:
     comment = "# model = torch.compile(model)  # <-- this does not work. InductorError: LoweringException: made up"
     assert rows(f"{comment}\nmodel.sample = torch.compile(model.sample)  # <-- this works\n") == []
+
+
+def test_a_file_of_tests_that_is_cut_off_while_it_is_imported() -> None:
+    shown = (
+        "_____ ERROR collecting tests/dynamo/test_a.py _____\n"
+        'tests/dynamo/test_a.py:10: in <module>\n    made_up = load("made_up")\n'
+        "../lib/torch/_dynamo/testing.py:399: in load\n    return Loader().load_module()\n"
+        "<frozen importlib._bootstrap_external>:462: in _check_name_wrapper\n    ???\n"
+    )
+    assert rows(f"# A title\n\n```\n==================================== ERRORS ====================================\n{shown}```\n") == []

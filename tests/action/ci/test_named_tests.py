@@ -152,3 +152,20 @@ def test_the_tests_below_the_jobs_in_which_they_failed(job: str, expected: int) 
     text = f"# A title\n\n{job}\ntest/inductor/test_a.py::TestA::test_b\n{job}\n`test/test_a.py::TestA::test_b`\n{job}\nmade_up_net\n"
     rows = candidates.rows(text, CheckoutPaths([]))
     assert [row["test"] for row in rows if row["verdict"] == "possible"] == ["test/inductor/test_a.py::TestA::test_b"] * expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            "Broke a job: dynamo/test_a.py::TestA::test_b [GH job link](https://github.com/a/b/actions/runs/1/job/2) [HUD](https://hud.made.up)",
+            1,
+        ),
+        ("`inductor/test_a.py::TestA::test_b` [GH job link](https://github.com/a/b/actions/runs/1/job/2)", 1),
+        ("made_up/test_a.py::TestA::test_b [GH job link](https://github.com/a/b/actions/runs/1/job/2)", 0),
+        ("A job: dynamo/test_a.py::TestA::test_b [a link](https://github.com/a/b/actions/runs/1/job/2)", 0),
+    ],
+)
+def test_a_test_before_the_link_of_its_job(line: str, expected: int) -> None:
+    rows = candidates.rows(f"# A title\n\nSome words.\n{line}\nMore of them.\n", CheckoutPaths([]))
+    assert len([row for row in rows if row["verdict"] == "possible" and str(row["test"]).endswith("test_a.py::TestA::test_b")]) == expected

@@ -100,6 +100,7 @@ ALONE = "It runs on one GPU.\n\n```yml\nservices:\n  a: 1\n```\n"
         ("AssertionError: made up with torch.compile()", "AssertionError: made up"),
         ("torch.export and `NameError('made_up is not defined')` on a model", "the title tells of an error"),
         ("torch.compile: AssertionError: failed to reach fixed point", "failed to reach fixed point"),
+        ("`torch_inductor`: `AttributeError: made up`", "AttributeError: made up"),
         ("AssertionError: made up without torch.compile", None),
         ("torch.compile should not raise AssertionError: made up", None),
         ("AttributeError: module 'torch' has no attribute 'compile'", None),
