@@ -48,6 +48,7 @@ _OWN_PATH = re.compile(
     r'^  File "(?![^"\n]{0,500}(?:(?:site|dist)-packages|[\\/]torch)[\\/])[^"\n]{0,500}(?:inductor|torch_?compile)', re.MULTILINE
 )
 _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception): \S")
+_TICKED = re.compile(rf"`(?P<said>{_ERROR.pattern}[^\n`]{{0,1000}})`")
 _COMPILES = "the log ends within a traceback, below what the program compiles"
 _SAID = "the text tells that compiling fails, and the log ends within a traceback"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
@@ -106,9 +107,13 @@ def told(shown: Failure, lines: list[str]) -> Iterator[Failure]:
 
 
 def raised(lines: list[str]) -> Iterator[Failure]:
-    """The only error in such `lines` of somebody's text, of any class, which shows no traceback and says that compiling fails."""
-    found = {line for line in lines if _ERROR.match(line[:MAX_SAID])}
-    if len(found) == 1 and any(map(_says, lines)):
+    """The only error in such `lines` of somebody's text, of any class, which shows no traceback and says that compiling fails; or the one
+    in ticks in a sentence that says so.
+    """
+    found = {line for line in lines if _ERROR.match(line[:MAX_SAID])} if any(map(_says, lines)) else set()
+    ticked = ((line, told) for line in lines if "Error: " in line and (told := _TICKED.search(line[:MAX_SAID])))
+    found = found or {told["said"] for line, told in ticked if _says(line.replace(told["said"], ""))}
+    if len(found) == 1:
         error = found.pop()
         if not told_errors.is_of_others(error):
             yield Failure("a program", "", f"{HEADER}\n{error}", seen=Seen.LOGGED, note="the text tells that compiling fails")

@@ -582,3 +582,18 @@ def test_the_only_error_of_a_text_that_says_that_compiling_fails(title: str, sai
     assert verdicts(f"# {title}\n\nIt shows\n```\n{said}\n```\n") == expected
     # a line of the program
     assert verdicts(f"# {title}\n\nIt has\n```\n    raise {said.partition(chr(10))[0]}\n```\n") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("It was failing at the `torch.export` stage with the error `RuntimeError: Found a made-up thing`.", ["possible"]),
+        ("With torch.compile it raises `made.up.MadeUpError: made up` here.", ["possible"]),
+        ("It fails with `RuntimeError: Found a made-up thing`, and compiles well.", []),
+        ("Without torch.compile it raises `RuntimeError: made up`.", []),
+        ("torch.compile works, and `RuntimeError: made up` is no more.", []),
+        ("torch.compile fails with `ImportError: cannot import name 'made_up'`.", []),
+    ],
+)
+def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\nI tried a model.\n\n{said}\n") == expected
