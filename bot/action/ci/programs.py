@@ -26,6 +26,12 @@ _ALONE = re.compile(
     rf"{_ASSIGNMENTS}{_AROUND}{_ASSIGNMENTS}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-\S{{1,60}} (?:\d{{1,9}} )?){{0,9}}"
     r"(?:(?<=-m )(?!torch\.utils\.)(?:\w{1,60}\.){1,9}\w{1,60}|[\w./~-]{1,300}\.py)(?: |$)"
 )
+# What runs all tests of a file.
+_TESTS = re.compile(
+    rf"(?P<before>{_ASSIGNMENTS}){_AROUND}(?P<behind>{_ASSIGNMENTS})"
+    r"(?P<program>(?:python[\d.]{0,6} -m )?pytest (?:-\S{1,60} ){0,9}(?P<path>[\w./~-]{1,300}\.py)(?: {1,3}-\S{1,60}){0,9}) {0,3}$"
+)
+_ITEM = re.compile(r"[-*] (?=`)")
 # The same in ticks, as a line of a text's or behind the label that ends in a colon.
 _TICKED = re.compile(r"(?:[^`\n]{0,80}: ?)?`(?P<command>[^`\n]{1,2000})`[.:]?$")
 # The first file of such a command.
@@ -86,11 +92,15 @@ class Started:
     def see(self, line: str) -> None:
         """Take in the next `line` of a log."""
         if self._is_text:
-            line = line.lstrip(" ")
+            line = _ITEM.sub("", line.lstrip(" "), count=1)
             ticked = _TICKED.match(line) if line.endswith(("`", "`.", "`:")) else None
             line = ticked["command"].strip() if ticked else line
             # the prompt of a system's own user
             line = line[2:] if line.startswith("# ") and _ALONE.match(line[2:]) else line
+            if (tests := _TESTS.match(line)) and _is_plain(tests["program"]):
+                self._ran.add(Hint(allowed_variables(tests["before"] + tests["behind"]), tests["program"]))
+                self._scripts.add(tests["path"])
+                return
         if self._goes_on(line):
             return
         line, self._begun = self._begun + line.strip() if self._begun else line, ""

@@ -122,6 +122,10 @@ def test_the_only_command_of_a_text_that_tells_of_an_error(said: str) -> None:
         ("(a-3.10) ~/b$ python bench/run.py --made up", "python bench/run.py --made up"),
         ("The command: `NGPU=2 torchrun run.py`", "NGPU=2 torchrun run.py"),
         ("python run.py --a\npython run.py --b", "None"),
+        ("- `CUDA_VISIBLE_DEVICES=7 pytest test/test_made_up.py -v -s `", "CUDA_VISIBLE_DEVICES=7 pytest test/test_made_up.py -v -s"),
+        ("python -m pytest -q test/test_made_up.py", "python -m pytest -q test/test_made_up.py"),
+        ("pytest test/test_made_up.py | tee log", "None"),
+        ("pytest test/test_made_up.py\npytest test/test_other.py", "None"),
     ],
 )
 def test_the_only_program_of_a_text_that_tells_of_an_error(said: str, command: str) -> None:
