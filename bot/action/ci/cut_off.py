@@ -47,6 +47,11 @@ _SOURCE = re.compile(r'^  File "[^"\n]{1,1000}", line \d{1,9}, in [^\n]{1,200}\n
 _OWN_PATH = re.compile(
     r'^  File "(?![^"\n]{0,500}(?:(?:site|dist)-packages|[\\/]torch)[\\/])[^"\n]{0,500}(?:inductor|torch_?compile)', re.MULTILINE
 )
+# A graph that Dynamo made, which has its names, and in which a backend parts it.
+_GRAPH = re.compile(
+    r'^  File "<eval_with_key>[^"\n]{0,20}", line \d{1,9}, in forward\n {4}[^\n]{0,500}\b(?:submod_\d{1,9}|[lL]_self_modules_)',
+    re.MULTILINE,
+)
 _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception): \S")
 _TICKED = re.compile(rf"`(?P<said>{_ERROR.pattern}[^\n`]{{0,1000}})`")
 _COMPILES = "the log ends within a traceback, below what the program compiles"
@@ -100,7 +105,7 @@ def told(shown: Failure, lines: list[str]) -> Iterator[Failure]:
     if found:
         yield replace(shown, text=found.text, seen=found.seen, note=found.note)
     elif '  File "' in shown.text and not ends_at_import(shown.text):
-        compiles = _OWN_PATH.search(shown.text) or _calls_compiled(shown.text, lines)
+        compiles = _OWN_PATH.search(shown.text) or _GRAPH.search(shown.text) or _calls_compiled(shown.text, lines)
         note = _SAID if any(map(_says, lines)) else _COMPILES if compiles else ""
         if note:
             yield replace(shown, seen=Seen.LOGGED, note=note)
@@ -122,6 +127,8 @@ def raised(lines: list[str]) -> Iterator[Failure]:
 def _calls_compiled(traceback: str, lines: list[str]) -> bool:
     """Whether what a `traceback` shows of the program's source has the name of something that the program in such `lines` compiles."""
     names = {found["name"] or found["of"] for line in lines if (found := _NAME.match(line[:MAX_SAID]))}
+    # what has a part that is compiled
+    names |= {name.partition(".")[0] for name in names} - {"self"}
     names |= {found[1] for above, line in pairwise(lines) if _DECORATED.match(above) and (found := _FUNCTION.match(line[:MAX_SAID]))}
     sources = _SOURCE.findall(traceback)
     return any(re.search(rf"(?<![\w.]){re.escape(name)}(?:\.\w{{1,60}})?[(),]", source) for name in names for source in sources)

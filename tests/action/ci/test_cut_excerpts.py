@@ -66,6 +66,8 @@ def test_a_log_ends_in_an_operator_that_runs_on_what_is_traced(path: str, expect
         ("model.compile()", "out = model(x)", 1),
         ("pipe.unet.forward.compile()", "out = pipe.unet(x)", 1),
         ("@torch.compile(dynamic=True)\ndef step(x):", "loss = step(x)", 1),
+        ("pipe.unet = torch.compile(pipe.unet)", "image = pipe(prompt=prompt)", 1),
+        ("self.net = torch.compile(self.net)", "self(x)", 0),
         ("compiled = torch.compile(model)", "trainer.fit(model)", 0),
         ("compiled = torch.compile(model)", "trainer.fit(uncompiled)", 0),
         ("compiled = re.compile(model)", "trainer.fit(compiled)", 0),
@@ -133,3 +135,17 @@ def test_a_file_of_tests_that_is_cut_off_while_it_is_imported() -> None:
         "<frozen importlib._bootstrap_external>:462: in _check_name_wrapper\n    ???\n"
     )
     assert rows(f"# A title\n\n```\n==================================== ERRORS ====================================\n{shown}```\n") == []
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("submod_0 = self.submod_0(l_input_ids_, s0)", 1),
+        ("out = self.linear(l_self_modules_layers_modules_0_parameters_weight_)", 1),
+        # one that somebody traced by hand
+        ("out = self.linear(x)", 0),
+    ],
+)
+def test_a_log_ends_in_a_graph_that_dynamo_made(source: str, expected: int) -> None:
+    called = frame(f"{PACKAGES}/torch/nn/modules/module.py", "_call_impl") + frame("<eval_with_key>.98", "forward", source)
+    assert len(rows(f"# It fails\n\n```\n{called}")) == expected
