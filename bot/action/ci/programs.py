@@ -23,8 +23,8 @@ _STARTED = re.compile(
 )
 # One that stands alone on its line, and no words; a module without a dot may be a tool's.
 _ALONE = re.compile(
-    rf"{_ASSIGNMENTS}{_AROUND}{_ASSIGNMENTS}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-\S{{1,60}} (?:\d{{1,9}} )?){{0,9}}"
-    r"(?:(?<=-m )(?!torch\.utils\.)(?:\w{1,60}\.){1,9}\w{1,60}|[\w./~-]{1,300}\.py)(?: |$)"
+    rf"{_ASSIGNMENTS}{_AROUND}{_ASSIGNMENTS}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-(?!m )\S{{1,60}} (?:\w{{1,30}} )?){{0,9}}"
+    r"(?:-m (?!torch\.utils\.)(?:\w{1,60}\.){1,9}\w{1,60}|[\w./~-]{1,300}\.py)(?: |$)"
 )
 # What runs all tests of a file.
 _TESTS = re.compile(

@@ -121,6 +121,11 @@ def test_the_last_program(lines: tuple[str, ...], program: str) -> None:
         ("It runs `python run.py`", ""),
         ("`python run.py` or `python run.py --a`", ""),
         ("# python3 ./run.py --a", "python3 ./run.py --a"),
+        (
+            "torchrun --standalone --nproc-per-node 2 --role rank -m made_up.train --a",
+            "torchrun --standalone --nproc-per-node 2 --role rank -m made_up.train --a",
+        ),
+        ("torchrun it runs run.py", ""),
         ("# python is not run.py", ""),
     ],
 )
