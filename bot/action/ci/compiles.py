@@ -43,6 +43,7 @@ TRACERS = (
     r"|We found a fake tensor in the exported program|Could not (?:guard on|extract specialized integer from) data-dependent expression"
     r"|Constraints violated \(|Cannot call (?:numel|sizes|strides)\(\) on tensor with symbolic sizes"
     r"|torch\.compile with aot_autograd does not currently|Found a graph input that |auto_functionalized(?:_v2)? was not removed"
+    r"|Found <class '[^'\n]{1,200}'> in output, which is not a known type"
     r"|out= ops aren't yet supported|static input data pointer changed|input name: \S{1,100}\. data pointer changed from "
     # of tensors that hold nothing
     r"|fake mode (?:\(.{1,200}\) )?from (?:fake )?tensor input \d"
@@ -120,7 +121,9 @@ _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py
 _MODULE = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}, in <module>$', re.MULTILINE)
 # The last frame of a log that ends where a module imports another one.
 _IMPORTS = re.compile(
-    r'\n {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<module>\n {4,}(?:import |from \S{1,200} import )[^\n]{0,2000}|_find_and_load)$'
+    r'\n {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<module>\n {4,}(?:import |from \S{1,200} import )[^\n]{0,2000}|_find_and_load)'
+    # the next one may be cut off in its path
+    r'(?:\n {0,40}File "[^"\n]{0,1000})?$'
 )
 # In it a thread waits for the processes that compile, in whatever process has imported Inductor.
 _WAITS = "torch/_inductor/compile_worker/subproc_pool.py"

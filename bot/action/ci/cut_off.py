@@ -137,5 +137,8 @@ def _calls_compiled(traceback: str, lines: list[str]) -> bool:
 def _says(line: str) -> bool:
     """Whether a `line` of words says that compiling fails, and not that eager does, or that it went on."""
     words = line[:MAX_SAID]
-    fails = any(COMPILING.search(said) and (FAILS.search(said) or _NOT_WORKING.search(said)) for said in _SENTENCES.split(words))
-    return fails and not (_NO_WORDS.match(words) or WENT_ON.search(words) or EAGER.search(words))
+    fails = any(
+        COMPILING.search(said) and (FAILS.search(said) or _NOT_WORKING.search(said)) and not EAGER.search(said)
+        for said in _SENTENCES.split(words)
+    )
+    return fails and not (_NO_WORDS.match(words) or WENT_ON.search(words))

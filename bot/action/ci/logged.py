@@ -25,6 +25,11 @@ _UNCOMPILED = re.compile(r"\S{0,500}/c[a-z2-7]{51}(?:\.\w{1,20})?\.cpp:\d{1,9}(?
 # A question about sizes that had no answer: what asked may have been ready for that.
 _ASKS = f"recording{LOGGED}"
 _UNANSWERED = "failed while running evaluate_"
+# The same as it is warned of, above that; the log may end there.
+_ASKED_FOR = re.compile(
+    r"(?:\[rank\d{1,5}\]:)?W\d{4} \d\d:\d\d:\d\d\.\d{6} [^\n]{0,300}[\\/]symbolic_shapes\.py:\d{1,6}\](?: \[[\d/_]{1,40}\])?"
+    r" failed during evaluate_expr\("
+)
 # A buffer for which Inductor could not write code, by its logger or in the words of a plain one.
 _SCHEDULES = f"scheduler{LOGGED}"
 _UNWRITTEN = re.compile(r"(?P<plain>CRITICAL:torch\._inductor\.scheduler:)?Error in codegen for ")
@@ -73,7 +78,8 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
         note = f"an operator failed where its results are traced, {_UNTOLD}"
         yield Failure("a program", "", f"{HEADER}\n{raised[-1]}", seen=Seen.LOGGED, note=note)
         return
-    if any(who.endswith(_ASKS) and line.startswith(_UNANSWERED) for line, who in zip(log.text, log.who, strict=True)):
+    unanswered = (who.endswith(_ASKS) and line.startswith(_UNANSWERED) for line, who in zip(log.text, log.who, strict=True))
+    if any(unanswered) or any(map(_ASKED_FOR.match, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"a size that is traced could not be told, {_UNTOLD}")
         return
     unwritten = ((_UNWRITTEN.match(line), who) for line, who in zip(log.text, log.who, strict=True))

@@ -39,7 +39,7 @@ FAILS = re.compile(
 )
 # What somebody compiles with, in words, no path, and what tells of eager, too, or that something may happen. Another Dynamo is a server.
 COMPILING = re.compile(
-    r"\b(?:py)?torch[._ -]compil|\bcompiled[ _](?:autograd|graph)\b|\btorch\.export\b|(?<![\w/])(?:[Tt]orch_?)?(?:dynamo|[Ii]nductor)\b"
+    r"\b(?:py)?torch[._ -]compil|\b[Cc]ompiled[ _](?:autograd|graph)\b|\btorch\.export\b|(?<![\w/])(?:[Tt]orch_?)?(?:dynamo|[Ii]nductor)\b"
     r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 EAGER = re.compile(

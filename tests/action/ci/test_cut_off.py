@@ -136,6 +136,7 @@ def test_a_chain_that_is_cut_off_behind_what_the_compiler_raised(frames: str, jo
         ("model = torch.compile(model)  # it fails", []),
         ("# torch.compile fails", ["possible"]),
         ("# It does not fail with torch.compile", []),
+        ("Compiled autograd doesn't seem to work there. (One GPU without made up seems to work)", ["possible"]),
         # two sentences are of two things
         ("I start it with --enable-torch-compile. The error is:", []),
         ("The server with `--enable-torch-compile` fails with this error:", ["possible"]),
@@ -436,6 +437,7 @@ def test_a_log_ends_where_python_imports_a_module(path: str, said: str, expected
         ('  File "/w/made_up/ops.py", line 4, in <module>\n    import torch._dynamo\n', []),
         ('  File "/w/made_up/ops.py", line 4, in <module>\n    from torch._dynamo import made_up\n', []),
         ('  File "<frozen importlib._bootstrap>", line 1027, in _find_and_load\n', []),
+        ('  File "/w/made_up/ops.py", line 4, in <module>\n    from made_up import f\n  File "/w/made_', []),
         ('  File "/w/made_up/ops.py", line 4, in <module>\n    torch._dynamo.made_up()\n', ["possible"]),
         ('  File "/w/made_up/ops.py", line 4, in f\n    import torch._dynamo\n', ["possible"]),
     ],

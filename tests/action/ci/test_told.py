@@ -21,6 +21,7 @@ def verdicts(log: str) -> list[str | None]:
     ("message", "expected"),
     [
         ("Constraints violated (made_up)!\nNot all values of made_up are valid.", ["possible"]),
+        ("<class 'RuntimeError'>: Found <class 'made.up.Cache'> in output, which is not a known type. If this", ["suggested"]),
         ("Operator does not support running with fake tensors\n  Explanation: made up", ["possible"]),
         (
             'input name: arg1_1. data pointer changed from 16 to 32. input stack trace:   File "/w/a.py", line 3, in f\n    g(x)',
@@ -163,6 +164,12 @@ LOGGED = "E0101 01:02:03.456789 12 torch/fx/experimental/recording.py:299] "
             [],
         ),
         ("failed while made up", "", []),
+        (
+            "W",
+            "W0101 01:02:03.456789 12 torch/fx/experimental/symbolic_shapes.py:6061] [0/0] failed during evaluate_expr(u0, hint=None",
+            ["possible"],
+        ),
+        ("W", "W0101 01:02:03.456789 12 torch/fx/experimental/symbolic_shapes.py:6061] [0/0] made up", []),
     ],
 )
 def test_a_question_about_a_size_that_has_no_answer(logged: str, below: str, expected: list[str]) -> None:
