@@ -204,6 +204,8 @@ def _unanswered(settings: Settings, api: GitHub, why: str) -> JobOutcome:
 
 
 def _look(settings: Settings, edge: Edge) -> JobOutcome:
+    if not settings.repository:
+        raise InputError("GITHUB_REPOSITORY does not say which repository to look at: set it to OWNER/NAME")
     found = set_up.examine(settings, edge.connect(settings.token, settings))
     return JobOutcome(int(any(finding.good is False for finding in found)), stdout="".join(f"{finding.line()}\n" for finding in found))
 

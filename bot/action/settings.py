@@ -38,6 +38,7 @@ _NO_OPTIONS = ("--network", "--net", "--entrypoint")
 _IN_NO_LABEL = frozenset(",[]{}\"'")
 # Seconds, of a machine of one's own.
 _LONGEST_JOB = 5 * 86_400.0
+_ADDRESS = r"^https?://[A-Za-z0-9\[][^\s/]*(?:/\S*)?$"
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
 
 
@@ -59,8 +60,8 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True, env_file=None)
 
     # GitHub's own
-    api_url: str = Field(default="https://api.github.com", validation_alias="GITHUB_API_URL")
-    server_url: str = Field(default="https://github.com", validation_alias="GITHUB_SERVER_URL")
+    api_url: str = Field(default="https://api.github.com", validation_alias="GITHUB_API_URL", pattern=_ADDRESS)
+    server_url: str = Field(default="https://github.com", validation_alias="GITHUB_SERVER_URL", pattern=_ADDRESS)
     repository: str = Field(default="", validation_alias="GITHUB_REPOSITORY")
     run_id: int = Field(default=0, validation_alias="GITHUB_RUN_ID")
     run_attempt: int = Field(default=1, validation_alias="GITHUB_RUN_ATTEMPT")
@@ -119,6 +120,16 @@ class Settings(BaseSettings):
     checkout: Path = _input("checkout", Path(), "Directory of the checkout in which programs run")
     result: Path = _input("result", Path("result"), "Directory of the result")
     results: Path = _input("results", Path("results"), "Directory that holds the results, one directory each, named by index")
+
+    @field_validator("token", "durable_token")
+    @classmethod
+    def _sent_as_it_is(cls, given: SecretStr) -> SecretStr:
+        # A line's end comes with a secret that was copied. What a header cannot hold would be told, and the token with it, by who makes the
+        # request.
+        token = given.get_secret_value().strip()
+        if not re.fullmatch("[!-~]*", token):
+            raise ValueError("holds what no token has: a blank, or no letter of ASCII")
+        return SecretStr(token)
 
     @field_validator("repository")
     @classmethod

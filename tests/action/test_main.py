@@ -15,6 +15,7 @@ from pydantic import SecretStr
 
 from bot.action import request_file
 from bot.action.__main__ import Edge, LogFormatter, main
+from bot.action.console import InputError
 from bot.action.gate.comment_event import Conversation
 from bot.action.github.resources import Permission
 from bot.action.github.transport import GitHubError
@@ -122,6 +123,29 @@ def test_options_of_a_container_that_github_or_docker_refuses(monkeypatch: pytes
     monkeypatch.setenv("INPUT_CONTAINER-OPTIONS", options)
     assert words in usable_settings()[1]
     assert bool(usable_settings()[1]) is bool(words)
+
+
+@pytest.mark.parametrize("name", ["github-token", "durable-token"])
+@pytest.mark.parametrize(
+    ("given", "token"), [("hunter-two\n", "hunter-two"), (" hunter-two\r\n", "hunter-two"), ("hunter\ntwo", ""), ("hunter–two", "")]
+)
+def test_a_token_is_sent_as_it_is_or_not_at_all(monkeypatch: pytest.MonkeyPatch, name: str, given: str, token: str) -> None:
+    """A secret is often copied with the end of its line; what no header can hold would be told by who makes the request."""
+    monkeypatch.setenv(f"INPUT_{name.upper()}", given)
+    found, wrong = usable_settings()
+    held = found.token if name == "github-token" else found.durable_token
+    assert held.get_secret_value() == token
+    assert wrong == ("" if token else f"input {name}: Value error, holds what no token has: a blank, or no letter of ASCII")
+
+
+@pytest.mark.parametrize("name", ["GITHUB_API_URL", "GITHUB_SERVER_URL"])
+def test_what_is_no_address_of_github(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for address in ("https://ghe.example/api/v3", "http://127.0.0.1:8080", "http://[::1]:8080"):
+        monkeypatch.setenv(name, address)
+        assert not usable_settings()[1]
+    monkeypatch.setenv(name, "ghe.example")
+    with pytest.raises(InputError, match=r"'ghe\.example'"):
+        usable_settings()
 
 
 @pytest.mark.parametrize("name", ["env", "pass-env"])

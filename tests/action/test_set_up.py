@@ -132,6 +132,9 @@ def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     assert cli(["doctor", "--github"], Edge(connect=lambda token, given: Listing())) == 1
     assert "CHANGE  fork-environment: forks does not exist" in capsys.readouterr().out
+    monkeypatch.delenv("GITHUB_REPOSITORY")
+    assert cli(["doctor", "--github"], Edge(connect=lambda token, given: Listing())) == 2
+    assert "GITHUB_REPOSITORY does not say which repository" in capsys.readouterr().err
 
 
 ENGINE = 'import sys\nprint("ok   torch: 2.13.0 /home/bob/x")\nprint(" ".join(sys.argv[1:]))\nsys.exit(1)\n'
