@@ -33,7 +33,7 @@ _FAR = re.compile(r"(?<![^\S\n])[^\S\n]{80,}(?=\S)")
 
 
 # A command begins a line behind blanks, one of the old form stands anywhere (actions/runner, ActionCommand.cs, TryParseV2 and TryParse).
-_BEGINS = re.compile(r"^(\s*)(?=::)", re.MULTILINE)
+_BEGINS = re.compile(r"^([^\S\n]*)(?=::)", re.MULTILINE)
 
 
 def visible(text: str) -> str:

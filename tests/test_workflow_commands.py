@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import time
 import unicodedata
 
 import pytest
@@ -85,6 +86,12 @@ def test_no_line_of_others_is_a_command(end: str) -> None:
 
 def test_other_lines_are_left_as_they_are() -> None:
     assert harmless("a::b ::c\n  d # [x]\n") == "a::b ::c\n  d # [x]\n"
+
+
+def test_empty_lines_are_made_harmless_in_time() -> None:
+    began = time.process_time()
+    assert harmless("\n" * 100_000 + "\t ::x").endswith("\n\t > ::x")
+    assert time.process_time() - began < 5
 
 
 # A window's title, the clipboard, a question to the terminal, the screen, a color; two of them by the short form of their beginning.
