@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -14,11 +15,14 @@ from bot.models.result import Result
 from bot.sandbox.files import Scratch
 from bot.sandbox.order import NO_NETWORK
 from bot.sandbox.sandbox import NoSandbox, Sandbox
+from bot.units import cuda_arch
 from bot.workers.absent_gpu import put_up
 from bot.workflow_commands import harmless
 
 # Seconds for one run; a cold compile takes 5-20 s.
 LIMIT = 300.0
+# Seconds after which a run hangs, as a result says: nobody waits longer than a job of GitHub's may take.
+_LONGEST_HANG = 5 * 86_400.0
 
 
 def main(repro: Path, result: Path, python: str, runs: int, *, network: bool = False) -> int:
@@ -38,14 +42,24 @@ def main(repro: Path, result: Path, python: str, runs: int, *, network: bool = F
     if recorded.signature is None:
         sys.stderr.write(f"torch-minify: {result} records no failure\n")
         return 2
+    if not 0 < recorded.verification.rule.hang_after <= _LONGEST_HANG:
+        sys.stderr.write(
+            f"torch-minify: {result} records a hang after {recorded.verification.rule.hang_after:g} s, which is no time to wait\n"
+        )
+        return 2
+    try:
+        arch = cuda_arch(recorded.versions.get("cuda_arch", "")) if recorded.compile_only else 0
+    except argparse.ArgumentTypeError as error:
+        sys.stderr.write(harmless(f"torch-minify: {result} names no architecture to compile for: {error}\n"))
+        return 2
     script = repro.resolve()
     expected = verify.Expected(recorded.signature, recorded.verification.rule, LIMIT)
     with Scratch(prefix="torch-minify-verify-") as scratch:
         box = Sandbox(Path(scratch), python, (script, script.parent), network)
         try:
             layers = box.layers
-            why = put_up(box, python, int(recorded.versions["cuda_arch"])) if recorded.compile_only else None
-        except (NoSandbox, KeyError, ValueError) as error:
+            why = put_up(box, python, arch) if recorded.compile_only else None
+        except NoSandbox as error:
             sys.stderr.write(f"torch-minify: {error}\n")
             return 1
         if why is not None:

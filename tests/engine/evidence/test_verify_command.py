@@ -86,6 +86,14 @@ def test_what_cannot_be_run_is_not_said_to_pass(files: tuple[Path, Path], capsys
     assert not said.out
 
 
+def spoil_json(path: Path, *words: str) -> None:
+    text = path.read_text()
+    for old, new in zip(words[::2], words[1::2], strict=True):
+        assert old in text
+        text = text.replace(old, new)
+    path.write_text(text)
+
+
 @pytest.mark.parametrize(
     ("spoil", "words"),
     [
@@ -95,6 +103,17 @@ def test_what_cannot_be_run_is_not_said_to_pass(files: tuple[Path, Path], capsys
         (lambda repro, result: result.write_text('{"status": "unheard of"}'), "cannot read"),
         (lambda repro, result: result.write_bytes(b"\xff"), "cannot read"),
         (lambda repro, result: result.write_text(Result(status="error").to_json()), "records no failure"),
+        *(
+            (lambda repro, result, seconds=seconds: spoil_json(result, '"hang_after": 20.0', f'"hang_after": {seconds}'), "no time to wait")
+            for seconds in ("1e400", "-1", "0", "NaN", "1e9")
+        ),
+        (lambda repro, result: spoil_json(result, '"compile_only": false', '"compile_only": true'), "names no architecture"),
+        (
+            lambda repro, result: spoil_json(
+                result, '"versions": {}', '"versions": {"cuda_arch": "x"}', '"compile_only": false', '"compile_only": true'
+            ),
+            "names no architecture to compile for: 'x' is not one of",
+        ),
     ],
 )
 def test_unusable_files(files: tuple[Path, Path], capsys: Any, spoil: Any, words: str) -> None:
