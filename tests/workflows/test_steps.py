@@ -23,7 +23,8 @@ from tests.action.github.stub import NOW, Fault, Stub
 from tests.workflows.workflow_files import workflow
 
 ANSWER = workflow("minify.yml")["jobs"]["unanswered"]["steps"][0]
-STEPS = {step["name"]: step for step in workflow("minify.yml")["jobs"]["minify"]["steps"]}
+JOB = workflow("minify.yml")["jobs"]["minify"]
+STEPS = {step["name"]: step for step in JOB["steps"]}
 END = "End it, where the runner's signal went no further than docker exec"
 # Hands on what it has and ends, some time after it was told to.
 PROGRAM = """#!/bin/bash
@@ -91,6 +92,19 @@ def test_nothing_is_left(where: Path) -> None:
     assert script("Leave nothing behind", where).wait(30) == 0
     assert not (where / "place").exists()
     assert (where / "other").exists()
+
+
+def test_nothing_is_left_of_jobs_that_ended_with_their_runner(where: Path) -> None:
+    """As when the machine goes down: no step of theirs ran any more."""
+    place = JOB["env"]["PLACE"].replace("${{ github.run_attempt }}", "1").replace("${{ matrix.index }}", "10")
+    ours = [place.replace("${{ inputs.name }}", name).replace("${{ github.run_id }}", "123456789") for name in ("", "gpu")]
+    others = ["torch-minify", "torch-minify-notes", "torch-minify-gpu-1-2", f"{ours[0]}-x", f"x{ours[0]}", "other"]
+    for name in (*ours, *others):
+        (where / name / "checkout").mkdir(parents=True)
+    (where / "torch-minify-gpu-1-1-1").write_text("a file of somebody's")
+    assert script("Leave nothing behind", where).wait(30) == 0
+    assert [name for name in ours if (where / name).exists()] == []
+    assert [name for name in (*others, "torch-minify-gpu-1-1-1") if not (where / name).exists()] == []
 
 
 def test_nothing_is_left_of_directories_that_may_not_be_written() -> None:
