@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from bot import __version__
 from bot.action.console import InputError
 from bot.models.request import Request
 
@@ -49,6 +50,8 @@ def read(path: Path, expected: str = "") -> tuple[Request, ...]:
         requests = TypeAdapter(tuple[Request, ...]).validate_json(content)
     except (OSError, ValidationError) as error:
         what = f"{error.error_count()} fields are wrong or missing" if isinstance(error, ValidationError) else str(error)
+        if expected and isinstance(error, ValidationError):  # and still it is what the gate wrote
+            what += f". It is as the gate wrote it, so the torch-minify here, {__version__}, is not that of the workflow: install that one"
         raise InputError(f"cannot read the requests in {path}: {what}") from error
     if not requests:
         raise InputError(f"{path} holds 0 requests")

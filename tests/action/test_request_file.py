@@ -48,6 +48,16 @@ def test_a_file_that_is_none(file: Path, text: str) -> None:
     assert len(str(caught.value)) < 500
 
 
+def test_what_the_gate_wrote_and_is_not_understood_is_of_another_version(file: Path) -> None:
+    """As with `image: none`, where torch-minify was installed once, and the workflow has moved on."""
+    text = file.read_text().replace('"asked_by"', '"made_up": 1, "asked_by"')
+    file.write_text(text)
+    with pytest.raises(InputError, match="is not that of the workflow"):
+        read(file, request_file.sha256(text))
+    with pytest.raises(InputError, match=r"2 fields are wrong or missing$"):
+        read(file)
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No such file"):
         read_one(tmp_path / "none.json", 0)

@@ -151,10 +151,14 @@ class Folder:
         try:
             found = Result.model_validate_json(self.content(RESULT, _JSON_LIMIT))
         except ValidationError as error:
-            where = ".".join(str(part) for part in error.errors(include_url=False, include_input=False)[0]["loc"])[:100]
-            raise UnreadableResult(
-                f"{RESULT} is not what this version writes: {error.error_count()} mistakes, the first at {where or 'its start'}"
-            ) from error
+            mistakes = error.errors(include_url=False, include_input=False)
+            where = ".".join(str(part) for part in mistakes[0]["loc"])[:100] or "its start"
+            if all(mistake["type"] == "extra_forbidden" for mistake in mistakes):
+                raise UnreadableResult(
+                    f"{RESULT} holds what this version does not know, {where}: was it written by a newer one?"
+                ) from error
+            count = len(mistakes)
+            raise UnreadableResult(f"{RESULT} is not what this version writes: {count} mistakes, the first at {where}") from error
         if found.schema_ != _SCHEMA:
             raise UnreadableResult(f"{RESULT} has the schema {found.schema_}; this version reads {_SCHEMA}")
         return found

@@ -57,6 +57,18 @@ def test_links_are_not_followed(folder: Folder, tmp_path: Path, name: str) -> No
     assert (found.problem is not None) == (name == "result.json")
 
 
+def test_a_result_of_a_newer_version_is_said_to_be(folder: Folder) -> None:
+    """As with `image: none`, where torch-minify was installed from elsewhere than the workflow."""
+    held = json.loads((folder.path / "result.json").read_text(encoding="utf-8"))
+    for more, words in (
+        ({"made_up": 1}, "does not know, made_up: was it written by a newer one"),
+        ({"made_up": 1, "status": "?"}, "2 mistakes"),
+    ):
+        (folder.path / "result.json").write_text(json.dumps(held | more), encoding="utf-8")
+        with pytest.raises(UnreadableResult, match=words):
+            folder.result()
+
+
 @pytest.mark.parametrize("name", ["result.json", "repro.py", "exported_program.pt2"])
 def test_pipes_and_directories_are_no_files(folder: Folder, name: str) -> None:
     (folder.path / name).unlink()
