@@ -37,7 +37,7 @@ FILES = (
     *("tests/workers/test_pool_in_sandbox.py", "tests/workers/test_toolchain.py"),
 )
 LAYERS = "import pathlib, tempfile; from bot.sandbox.sandbox import Sandbox; print(*Sandbox(pathlib.Path(tempfile.mkdtemp())).layers)"
-# About issues and comments, which a hosted runner reads and writes.
+# About issues, comments, logs and inputs, which a hosted runner reads, and about the workflow itself.
 ON_HOSTED_RUNNERS = {
     "test_rendering",
     "test_notes",
@@ -53,6 +53,11 @@ ON_HOSTED_RUNNERS = {
     "test_a_result_that_cannot_be_read_keeps_no_other_back",
     "test_a_member_beyond_all_files_is_unreadable_and_no_more",
     "test_one_artifact_does_not_take_all_the_time",
+    "test_what_is_shown_is_found_in_time",
+    "test_what_stands_very_often_in_a_line_is_read_in_time",
+    "test_a_job_hands_on_no_result_of_another_request",
+    "test_half_of_a_secret_in_an_input_is_not_told",
+    "test_a_token_is_sent_as_it_is_or_not_at_all",
 }
 # What a test may say for not running in a container: what it is about is not there, or cannot be held there, as SECURITY.md says.
 ABSENT = re.compile(r"of a machine with a GPU|needs root|needs mounts|needs another account|only root's files|SECURITY\.md says so")
