@@ -28,6 +28,7 @@ from bot.action.github.transport import GitHubError, Transport
 from bot.action.minify import checkout, isolation
 from bot.action.minify import minify as minify_request
 from bot.action.minify.minify import ENGINE, RunnerConfig
+from bot.action.minify.result_place import begin
 from bot.action.report import lost, post
 from bot.action.report.render.markdown import code
 from bot.action.report.sweep import sweep
@@ -146,7 +147,7 @@ def _unusable(settings: Settings, console: Console, edge: Edge, wrong: str) -> J
         case "report":
             return _report(settings, console, edge)
         case "minify":
-            minify_request.begin(settings.result)
+            begin(settings.result)
             minify_request.write_error(settings.result, f"the workflow's inputs cannot be used: {wrong}", console)
             isolation.chown_like_parent(settings.result)
             return JobOutcome(outputs={"status": "error"})
@@ -244,7 +245,7 @@ def _minify(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
         status = _minimize(settings, console, edge, settings.request_file, settings.index, settings.result)
     except InputError as error:
         # a result says so, since the report reads nothing else of this job
-        minify_request.begin(settings.result)
+        begin(settings.result)
         minify_request.write_error(settings.result, str(error), console)
         isolation.chown_like_parent(settings.result)
         return JobOutcome(2, outputs={"status": "error"})

@@ -22,7 +22,8 @@ from bot.action.github.resources import IssueComment
 from bot.action.github.transport import GitHubError
 from bot.action.minify.checkout import FetchError
 from bot.action.minify.child_process import stop_on_signals
-from bot.action.minify.minify import GREEN, NEVER_BEGAN, RunnerConfig, begin, minify, write_error
+from bot.action.minify.minify import GREEN, NEVER_BEGAN, RunnerConfig, minify, write_error
+from bot.action.minify.result_place import begin
 from bot.action.report.post import report
 from bot.action.report.render import notes
 from bot.action.settings import Settings

@@ -29,12 +29,13 @@ from bot.action.minify.child_process import Children, Stopped, ignore_line, stop
 from bot.action.minify.handover import hand_over
 from bot.action.minify.isolation import Identities, allowed_environment, chown_like_parent
 from bot.action.minify.machine_report import FILE, LIMIT, MOST_LINES, machine_report
+from bot.action.minify.result_place import begin
 from bot.action.redaction import redact
 from bot.machine import gpu
 from bot.models.request import Request
-from bot.models.result import CONTENTS, EXIT_STATUS, Result
+from bot.models.result import EXIT_STATUS, Result
 from bot.sandbox.environment import PASSED
-from bot.sandbox.files import Scratch, read_plain, remove
+from bot.sandbox.files import Scratch, read_plain
 from bot.workflow_commands import harmless, log_group
 
 log = logging.getLogger(__name__)
@@ -144,6 +145,9 @@ def minify(
     """Minimize `request` as `config` says, fill the directory `out`, and return the exit status of `run`.
 
     What is printed on the way goes to `console`, and each line to `watch`. A signal sets `stopped`: the work ends then.
+
+    Raises:
+        InputError: as `begin`.
     """
     begin(out)
     # first: the job may be killed at any time
@@ -185,22 +189,6 @@ def minify(
         (out / request_file.KEY_FILE).write_text(f"{request_file.key(request)}\n", encoding="utf-8")
         chown_like_parent(out)
     return status
-
-
-def begin(out: Path) -> None:
-    """Make the directory `out`, or take from it what an earlier job left there, on a machine that is kept: it would be this one's result.
-
-    Nothing else that somebody keeps there goes; of a directory that is not known to be ours the result alone.
-    """
-    for path in reversed([path for path in (out, *out.parents) if not path.exists()]):
-        path.mkdir()
-        chown_like_parent(path)
-    ours = (out / request_file.KEY_FILE).exists()
-    for held in [out / name for name in ((*CONTENTS, FILE, request_file.KEY_FILE) if ours else CONTENTS[:1])]:
-        if held.is_dir() and not held.is_symlink():
-            remove(held)
-        else:
-            held.unlink(missing_ok=True)
 
 
 def write_error(out: Path, reason: str, console: Console) -> int:

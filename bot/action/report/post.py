@@ -166,6 +166,8 @@ def save_unposted(comment: PendingComment, path: Path, settings: Settings, error
     log.error("not posted: %s", one_line(str(error)))
     log.error("its text is in the summary of this job: %s", settings.run_url)
     try:
+        if path.parent.is_symlink():  # of a checkout that lies around us
+            path.parent.unlink()
         path.parent.mkdir(exist_ok=True)
         path.write_text(render(comment.report), encoding="utf-8")
         chown_like_parent(path.parent)

@@ -164,6 +164,16 @@ def test_what_cannot_be_posted_is_kept_and_said(api: Memory, settings: Settings,
     assert api.reactions == []
 
 
+def test_what_cannot_be_posted_is_kept_behind_no_link(api: Memory, settings: Settings, tmp_path: Path) -> None:
+    """A commit that was checked out into the workspace may hold one."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "torch-minify-unposted").symlink_to(tmp_path / "elsewhere")
+    api.down = True
+    assert deliver(asked(1), ["lowering"], settings, api) == 8
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert (tmp_path / "torch-minify-unposted" / "comment-1.md").is_file()
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 def test_what_cannot_be_posted_belongs_to_the_runner(api: Memory, settings: Settings, tmp_path: Path) -> None:
     """In the container of the action we are root, and a machine that is kept removes it under its own account."""
