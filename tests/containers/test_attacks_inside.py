@@ -48,6 +48,7 @@ ON_HOSTED_RUNNERS = {
     "test_code_that_only_other_parsers_show_is_not_taken",
     "test_code_that_a_page_shows_on_a_click_is_taken_and_said_to_be",
     "test_code_that_is_out_of_sight_on_a_page_is_said_to_be",
+    "test_a_mail_that_is_answered_is_not_asked_for_again",
     "test_no_part_of_a_secret_is_shown_where_what_is_looked_at_ends",
     "test_requests_say_what_ci_showed_without_its_secrets",
     "test_a_result_that_cannot_be_read_keeps_no_other_back",

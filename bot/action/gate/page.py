@@ -60,6 +60,10 @@ _PLACED = {"data-sourcepos"}
 _KEPT_ATTRIBUTES = {"a": {"href"}, "details": {"open"}, "p": _PLACED, "h1": _PLACED, "h2": _PLACED, "pre": {"lang", *_PLACED}}
 # Of a command's line a line of dashes below makes a heading, but is meant as a rule.
 _PARAGRAPHS = ("p", "h1", "h2")
+# How each of GitHub's notifications ends; and a line with which a mail program begins what it answers: a rule, or the sender, of whose
+# address GitHub has made stars.
+_MAILED = re.compile(r"^[^>\n]{0,200}(?:\bReply to this email directly\b|\bYou are receiving this because\b)", re.MULTILINE)
+_ORIGINAL = re.compile(r"^(?:[^>\n]{0,300}(?:\*{3}@\*{3}\.\*{3}|\bnotifications@)|_{10,}|-{2,} ?Original )", re.MULTILINE)
 # An address as people read it, with a path, which may be cut off.
 _WRITTEN = re.compile(r"(?<![\w.-])(?:[\w-]{1,63}\.){1,9}[a-z]{2,20}/[^\s…]{1,2000}", re.IGNORECASE)
 _IN_LINES = frozenset({"a", "code", "del"})
@@ -181,8 +185,22 @@ class _Page(HTMLParser):
         return bool(row and _FENCE.match(row[0], int(place[2]) - 1))
 
 
+def _answer(body: str) -> str:
+    """The `body` without the mail that it answers, where a mail program has put that below it and quoted nothing.
+
+    GitHub's page folds that away. It is a comment of somebody else's, with its commands and its program.
+    """
+    footer = _MAILED.search(body)
+    if footer is None:
+        return body
+    begins = _ORIGINAL.search(body, 0, footer.start())
+    # without a beginning nobody knows what of it is the answer
+    return body[: begins.start()] if begins else ""
+
+
 def command_lines(body: str) -> tuple[str, ...]:
     """What follows the command on each line of `body` that begins with it, in order."""
+    body = _answer(body)
     if COMMAND not in body:
         return ()
     # What is sought in the page stands for one row of the text, so that its words are taken as they were written.
@@ -198,9 +216,9 @@ def command_lines(body: str) -> tuple[str, ...]:
 
 def code_blocks(body: str) -> tuple[CodeBlock, ...]:
     """The fenced code blocks of `body` outside quotations that a reader sees, in order."""
-    return tuple(_Page(body).blocks)
+    return tuple(_Page(_answer(body)).blocks)
 
 
 def shown_text(body: str) -> str:
     """The text of `body` outside quotations that a reader sees; in place of a link's words the address that it leads to."""
-    return "".join(_Page(body).parts)
+    return "".join(_Page(_answer(body)).parts)

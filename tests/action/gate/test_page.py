@@ -84,6 +84,33 @@ def test_lines(body: str, lines: tuple[str, ...]) -> None:
     assert command_lines(body) == lines
 
 
+FOOTER = "—\nReply to this email directly, view it on GitHub, or unsubscribe.\nYou are receiving this because you commented.\n"
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        "________________________________\nFrom: stranger ***@***.***>\nSent: Friday\n",
+        "Von: stranger <notifications@github.com>\n",
+        "-----Original Message-----\nFrom: stranger\n",
+        "On Fri, 27 Nov 2026, stranger ***@***.***> wrote:\n",
+    ],
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_mail_that_is_answered_is_not_asked_for_again(begins: str, end: str) -> None:
+    """Some mail programs put it below the answer and quote nothing; GitHub's page folds it away."""
+    original = f"{begins}\n/minify --stage aot\n\n```python\nimport torch\n```\n\n{LINK}\n\n{FOOTER}"
+    for answer, lines in (("Thanks, I look at it.", ()), ("/minify stop", ("stop",))):
+        body = f"{answer}\n\n{original}".replace("\n", end)
+        assert command_lines(body) == lines
+        assert code_blocks(body) == ()
+        assert LINK not in shown_text(body)
+    # where nothing tells its beginning, and where it is quoted
+    assert command_lines(f"Thanks.\n\n{original.removeprefix(begins)}") == ()
+    quoted = original.replace("\n", "\n> ")
+    assert command_lines(f"/minify help\n\n{quoted}\n\n/minify") == ("help", "")
+
+
 def test_blocks() -> None:
     body = "```Python title=x\r\na\r\n```\n\n~~~\nb\n~~~\n> ```python\n> quoted\n> ```\n\n- item\n  ```py\n  c\n  ```\n\n    indented\n"
     assert code_blocks(body) == (CodeBlock("python", "a\n"), CodeBlock("", "b\n"), CodeBlock("py", "c\n"))
