@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from bot.action.gate.page import code_blocks
+from bot.action.report.render.text import one_line
 from bot.workflow_commands import unseen
 
 _PYTHON = frozenset({"python", "py", "python3", "py3", "pycon3", ""})
@@ -85,4 +86,4 @@ def _out_of_sight(text: str) -> str:
         return ""
     (number, words), others = hidden[0], len(hidden) - 1
     also = f", and in {others} more {'line' if others == 1 else 'lines'}" if others else ""
-    return f", with what is out of sight in line {number}{also}: {words[:_MOST_WORDS]}"
+    return f", with what is out of sight in line {number}{also}: {one_line(words, _MOST_WORDS)}"
