@@ -57,15 +57,20 @@ def _flat(text: str) -> str:
 
 def near(line: str) -> str:
     """A `line` of code in which nothing lies far behind blanks."""
-    return _FAR.sub(" … ", line.expandtabs())
+    return _FAR.sub(" … ", _wide(line))
 
 
 def unseen(line: str) -> str:
     """What a page does not show of a `line` of code though it is there: what lies far behind blanks; the line, where characters in it take
     no room, or turn the order of others. Empty where it shows all."""
-    wide = line.expandtabs()
+    wide = _wide(line)
     far = _FAR.search(wide)
     return wide[far.end() :] if far else line.strip() if visible(line) != line else ""
+
+
+def _wide(line: str) -> str:
+    # braille's empty cell is a letter, and blank
+    return line.replace("\u2800", " ").expandtabs()
 
 
 def harmless(text: str) -> str:
