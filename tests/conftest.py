@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from bot.workers.pool import Pool
+from tests.probes import probed
 
 # On a busy machine a slow example is no fault; on CI the same examples are drawn each time.
 settings.register_profile("default", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -37,5 +38,5 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
     """A parent that has imported the compiler: one for all tests, since starting it takes seconds."""
     pytest.importorskip("torch")
     directory = tmp_path_factory.mktemp("pool")
-    with Pool(sys.executable, directory, directory / "workers.log") as shared:
+    with Pool(sys.executable, probed(directory), directory / "workers.log") as shared:
         yield shared

@@ -42,6 +42,7 @@ from bot.oracle.memo import Ledger
 from bot.oracle.oracle import ScriptOracle
 from bot.oracle.run_plan import Limits
 from bot.workers.pool import Asked, Pool
+from tests.probes import probed
 from tests.processes import children_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
@@ -311,7 +312,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     pytest.importorskip("torch")
     place = tmp_path_factory.mktemp("world")
-    with Pool(sys.executable, place / "cache", place / "workers.log") as pool:
+    with Pool(sys.executable, probed(place / "cache"), place / "workers.log") as pool:
         pool.start()
         yield World(place, pool)
 

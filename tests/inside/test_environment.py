@@ -14,6 +14,7 @@ import pytest
 from bot.inside import environment
 from bot.inside.protocol import Question
 from bot.workers.pool import Pool
+from tests.probes import probed
 
 ROOT = Path(__file__).parents[2]
 ONE, TWO = "TORCHINDUCTOR_FREEZING", "TORCHDYNAMO_CAPTURE_SCALAR_OUTPUTS"
@@ -115,7 +116,7 @@ class TestBeforeTorch:
 
     def test_workers_do_not_inherit_settings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(ONE, "1")
-        with Pool(sys.executable, tmp_path, tmp_path / "workers.log") as pool:
+        with Pool(sys.executable, probed(tmp_path), tmp_path / "workers.log") as pool:
             outcome, _ = pool.ask(Question(f"import os; assert {ONE!r} not in os.environ", limit=60.0))
         assert outcome.status == "ok", outcome.text
 

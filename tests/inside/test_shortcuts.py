@@ -16,6 +16,7 @@ from bot.inside import shortcuts
 from bot.inside.protocol import SHORTCUT_FAILED, Question
 from bot.inside.shortcuts import function_at, shortcut
 from bot.workers.pool import Pool
+from tests.probes import probed
 
 # It needs none of what is changed below, so it fails only where a shortcut lets it.
 PROGRAM = """
@@ -33,7 +34,7 @@ def started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
     def start(code: str) -> Pool:
         (tmp_path / "sitecustomize.py").write_text(textwrap.dedent(code))
         monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-        pools.append(Pool(sys.executable, tmp_path / "cache", tmp_path / "workers.log"))
+        pools.append(Pool(sys.executable, probed(tmp_path / "cache"), tmp_path / "workers.log"))
         return pools[-1]
 
     yield start

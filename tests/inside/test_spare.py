@@ -19,6 +19,7 @@ import pytest
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import Question
 from bot.workers.pool import Pool
+from tests.probes import probed
 
 # A plug-in as makers of accelerators ship one: torch loads it while it is imported, and it starts its runtime.
 PLUGIN = """
@@ -47,7 +48,7 @@ def plugged_pool(directory: Path) -> Pool:
     (site / "made_up_plugin.py").write_text(textwrap.dedent(PLUGIN))
     (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: made-up-plugin\nVersion: 1.0\n")
     (facts / "entry_points.txt").write_text("[torch.backends]\nmade_up = made_up_plugin:autoload\n")
-    pool = Pool(sys.executable, directory, directory / "workers.log")
+    pool = Pool(sys.executable, probed(directory), directory / "workers.log")
     # only for its parent: the pool that all tests share may start later
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", str(site))

@@ -11,6 +11,7 @@ import pytest
 from bot.inside.protocol import Question
 from bot.workers.fresh import FreshProcesses
 from bot.workers.pool import Pool, PoolError
+from tests.probes import probed
 
 # It fails only where the compiler was not imported before it.
 CHANGED = """
@@ -24,8 +25,7 @@ if not before: raise KeyError(7)
 
 @pytest.fixture
 def fresh(tmp_path: Path) -> Iterator[FreshProcesses]:
-    (tmp_path / "cache").mkdir()
-    with Pool(sys.executable, tmp_path / "cache", tmp_path / "workers.log") as pool:
+    with Pool(sys.executable, probed(tmp_path / "cache"), tmp_path / "workers.log") as pool:
         yield FreshProcesses(pool)
 
 

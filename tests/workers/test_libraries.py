@@ -12,6 +12,7 @@ import pytest
 from bot.inside.protocol import Question
 from bot.workers.libraries import imports_of, libraries_of
 from bot.workers.pool import Pool
+from tests.probes import probed
 from tests.processes import children_of
 
 
@@ -52,7 +53,7 @@ def test_a_library_is_imported_once_where_that_is_safe(
     (place / f"{name}.py").write_text(code)
     monkeypatch.setenv("PYTHONPATH", str(place))
     others = set(children_of(os.getpid()))  # of tests that keep a pool
-    with Pool(sys.executable, tmp_path / "cache", tmp_path / "workers.log") as pool:
+    with Pool(sys.executable, probed(tmp_path / "cache"), tmp_path / "workers.log") as pool:
 
         def seen(text: str) -> bool:
             outcome, facts = pool.ask(Question(text, "run", 60.0))

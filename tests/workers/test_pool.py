@@ -23,6 +23,7 @@ from bot.inside.protocol import Facts, Question, Task
 from bot.inside.server import STACKS
 from bot.workers.pool import Pool, PoolError
 from tests.inside.wire import misfit
+from tests.probes import probed
 
 
 def ask(pool: Pool, body: str, **more: Any) -> Outcome:
@@ -251,7 +252,7 @@ class TestParent:
     """The parent's own life."""
 
     def test_its_death_is_survived_and_closing_leaves_nobody(self, tmp_path: Path) -> None:
-        with Pool(sys.executable, tmp_path, tmp_path / "log") as pool:
+        with Pool(sys.executable, probed(tmp_path), tmp_path / "log") as pool:
             report = tmp_path / "pids"
             above = tmp_path / "parent"
             assert ask(pool, f"import os, pathlib; pathlib.Path({str(above)!r}).write_text(str(os.getppid()))").status == "ok"
