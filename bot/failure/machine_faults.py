@@ -79,9 +79,12 @@ class Need:
 
 def last_line(outcome: Outcome) -> str:
     """The last line that a run printed (its `outcome`), the marks below a line of code apart; empty where it printed nothing. Of one
-    that raised it is that of the exception, whatever came after it."""
+    that raised it is that of the exception, whatever came after it, and of one that died with a dump the line that says of what."""
     said = error_line(outcome.text) if outcome.status == "raised" else ""
-    return said or next((line for line in reversed(outcome.text.splitlines()) if line.strip(" ^~")), "")
+    lines = [line for line in reversed(outcome.text.splitlines()) if line.strip(" ^~")]
+    if outcome.status == "signal":
+        said = next((line for line in lines if line.startswith("Fatal Python error: ")), "")
+    return said or next(iter(lines), "")
 
 
 def missing(outcome: Outcome) -> Need | None:

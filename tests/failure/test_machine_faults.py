@@ -102,6 +102,11 @@ def test_what_a_repro_lacks_is_told_without_where_it_ran(last: str, words: str) 
     assert need.alone == words
 
 
+def test_the_last_line_of_a_dump_says_of_what_it_died() -> None:
+    text = "Fatal Python error: Aborted\n\nThread 0x1 (most recent call first):\n  <no Python frame>\n\nExtension modules: torch._C (total: 1)"
+    assert last_line(Outcome(status="signal", signal="SIGABRT", text=text)) == "Fatal Python error: Aborted"
+
+
 def test_the_last_line_of_an_exception_is_its_own() -> None:
     """Whatever its message goes on with, and whatever the program printed on its way out."""
     text = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nx.Refused: \n  no\n\ngraph():\n    return 7\nbye\n'
