@@ -3,8 +3,11 @@
    One device of the architecture in TORCH_MINIFY_CUDA_ARCH, which is always done. It has what torch asks for without running anything:
    autograd asks for streams, attention for the architecture. Offsets in cudaDeviceProp are those of CUDA 12 and 13. */
 
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define DONE(name) int name(void) { return 0; }
 
@@ -67,3 +70,13 @@ DONE(cuModuleUnload)
 DONE(cuOccupancyMaxActiveBlocksPerMultiprocessor)
 DONE(cuPointerGetAttribute)
 DONE(cuTensorMapEncodeTiled)
+
+/* A thread that wants the interpreter while that ends is ended by Python before 3.14, and C++ takes it for an exception that nobody catches.
+   Autograd's threads for a device are such: they tidy up when backward() is back. So they wait until the process ends. */
+void pthread_exit(void *value) {
+    int (*ending)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+    if (!ending) ending = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+    while (ending && ending()) pause();
+    ((void (*)(void *))dlsym(RTLD_NEXT, "pthread_exit"))(value);
+    for (;;) pause();
+}
