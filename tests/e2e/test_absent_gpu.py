@@ -1,27 +1,47 @@
-"""`--cuda-arch` by the real command line: programs for a GPU, on a machine that may have none. Needs a torch built for CUDA, and Triton."""
+"""`--cuda-arch` by the real command line: programs for a GPU, on a machine that may have none. Needs a torch built for CUDA, and Triton:
+this interpreter's, or that of an environment beside it, as `scripts/setup --torch` makes them."""
 
 from __future__ import annotations
 
-import importlib.util
+import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.e2e_harness import command, environment, minify_script, run
+from tests.e2e.e2e_harness import ROOT, Answer, command, environment, minify_script, run
 
-_TORCH = importlib.util.find_spec("torch")
-_CUDA = _TORCH is not None and any(Path(place, "lib", "libtorch_cuda.so").exists() for place in _TORCH.submodule_search_locations or ())
+
+def has_cuda(places: Iterable[Path]) -> bool:
+    """Whether one of these directories of packages has a torch built for CUDA, with Triton."""
+    return any((place / "torch/lib/libtorch_cuda.so").exists() and (place / "triton").is_dir() for place in places)
+
+
+def python_with_cuda() -> str | None:
+    if has_cuda(map(Path, sys.path)):
+        return sys.executable
+    beside = (python for python in sorted(ROOT.glob(".venv-*/bin/python")) if has_cuda(python.parents[1].glob("lib/*/site-packages")))
+    return next(map(str, beside), None)
+
+
+PYTHON = python_with_cuda()
 _PLANTED = 'import torch\n\ntorch._inductor.config.triton.inject_relu_bug_TESTING_ONLY = "compile_error"\n'
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
-with_cuda = pytest.mark.skipif(not _CUDA or importlib.util.find_spec("triton") is None, reason="needs a torch built for CUDA, and Triton")
+with_cuda = pytest.mark.skipif(PYTHON is None, reason="needs a torch built for CUDA, and Triton")
+# one of each sort is enough where all else is run with another torch
+beside = [pytest.mark.all] if sys.executable != PYTHON else []
 
 
 def program(place: Path, text: str) -> Path:
     script = place / "program.py"
     script.write_text(textwrap.dedent(text), encoding="utf-8")
     return script
+
+
+def minified(place: Path, text: str) -> Answer:
+    return minify_script(program(place, text), place, "--cuda-arch", "90", "--python", str(PYTHON))
 
 
 TRAINING = (
@@ -83,9 +103,15 @@ with torch.no_grad():
 
 
 @with_cuda
-@pytest.mark.parametrize(("text", "said", "lacks"), [(TRAINING, "torch.relu(", "LayerNorm"), (KERNEL, "tl.arange(0, 3)", "softmax")])
+@pytest.mark.parametrize(
+    ("text", "said", "lacks"),
+    [
+        pytest.param(TRAINING, "torch.relu(", "LayerNorm", id="training"),
+        pytest.param(KERNEL, "tl.arange(0, 3)", "softmax", id="kernel", marks=beside),
+    ],
+)
 def test_what_does_not_compile_is_minimized(tmp_path: Path, text: str, said: str, lacks: str) -> None:
-    answer = minify_script(program(tmp_path, text), tmp_path, "--cuda-arch", "90")
+    answer = minified(tmp_path, text)
     assert answer.result["status"] == "minimized", answer.described()
     assert answer.result["signature"]["phase"] == "triton_compile"
     assert answer.result["compile_only"] is True
@@ -95,7 +121,9 @@ def test_what_does_not_compile_is_minimized(tmp_path: Path, text: str, said: str
     assert 'device="cuda"' in answer.repro
     assert "# compile-only, no GPU was used: compiled for sm_90\n" in answer.repro
     again = run(
-        command("verify", answer.directory / "repro.py", "--result", answer.directory / "result.json", "--runs", "1"),
+        command(
+            "verify", answer.directory / "repro.py", "--result", answer.directory / "result.json", "--runs", "1", "--python", str(PYTHON)
+        ),
         cwd=tmp_path,
         env=environment(ours=True),
         limit=600.0,
@@ -107,19 +135,34 @@ def test_what_does_not_compile_is_minimized(tmp_path: Path, text: str, said: str
 @pytest.mark.parametrize(
     "text",
     [
-        "import torch\nprint(torch.compile(torch.nn.Linear(4, 4).cuda())(torch.randn(2, 4, device='cuda')).sum().item())\n",
-        "import torch\nx = torch.randn(4, device='cuda')\ny = torch.compile(torch.sin)(x)\ny.cpu().numpy()\n",
-        "import torch\n@torch.compile\ndef f(x):\n    return torch.nonzero(x) + 1\nf(torch.ones(4, device='cuda'))\n",
-        "import torch\ntorch._inductor.aoti_compile_and_package(torch.export.export(torch.nn.ReLU(), (torch.ones(3, device='cuda'),)))\n",
+        pytest.param(
+            "import torch\nprint(torch.compile(torch.nn.Linear(4, 4).cuda())(torch.randn(2, 4, device='cuda')).sum().item())\n",
+            id="healthy",
+        ),
+        pytest.param(
+            "import torch\nx = torch.randn(4, device='cuda')\ny = torch.compile(torch.sin)(x)\ny.cpu().numpy()\n",
+            id="reads data",
+            marks=beside,
+        ),
+        pytest.param(
+            "import torch\n@torch.compile\ndef f(x):\n    return torch.nonzero(x) + 1\nf(torch.ones(4, device='cuda'))\n",
+            id="sizes from data",
+            marks=beside,
+        ),
+        pytest.param(
+            "import torch\n"
+            "torch._inductor.aoti_compile_and_package(torch.export.export(torch.nn.ReLU(), (torch.ones(3, device='cuda'),)))\n",
+            id="export",
+            marks=beside,
+        ),
     ],
-    ids=["healthy", "reads data", "sizes from data", "export"],
 )
 def test_what_needs_the_gpu_is_not_judged(tmp_path: Path, text: str) -> None:
-    answer = minify_script(program(tmp_path, text), tmp_path, "--cuda-arch", "90")
+    answer = minified(tmp_path, text)
     assert (answer.result["status"], answer.result["reason_code"]) == ("not_reproduced", "needs_hardware"), answer.described()
 
 
-@pytest.mark.skipif(_CUDA, reason="needs a torch without CUDA")
+@pytest.mark.skipif(sys.executable == PYTHON, reason="needs a torch without CUDA")
 def test_a_torch_without_cuda_says_what_to_install(tmp_path: Path) -> None:
     answer = minify_script(program(tmp_path, TRAINING), tmp_path, "--cuda-arch", "90")
     assert answer.result["status"] == "error"
