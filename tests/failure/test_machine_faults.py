@@ -103,7 +103,7 @@ def test_what_a_repro_lacks_is_told_without_where_it_ran(last: str, words: str) 
 
 
 def test_the_last_line_of_a_dump_says_of_what_it_died() -> None:
-    text = "Fatal Python error: Aborted\n\nThread 0x1 (most recent call first):\n  <no Python frame>\n\nExtension modules: torch._C (total: 1)"
+    text = "Fatal Python error: Aborted\n\nThread 0x1 (most recent call first):\n\nExtension modules: torch._C (total: 1)"
     assert last_line(Outcome(status="signal", signal="SIGABRT", text=text)) == "Fatal Python error: Aborted"
 
 
