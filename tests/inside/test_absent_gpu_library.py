@@ -14,11 +14,22 @@ from bot.inside.protocol import INSIDE
 
 # as autograd's threads for a device: C++ that calls Python, and nothing may be thrown through it
 THREAD = """
+#include <chrono>
 #include <thread>
-extern "C" void start(void (*call)()) { std::thread([call]() noexcept { for (;;) call(); }).detach(); }
+static void calls(void (*call)()) noexcept {
+    for (;; std::this_thread::sleep_for(std::chrono::milliseconds(1))) call();
+}
+extern "C" void start(void (*call)()) { std::thread(calls, call).detach(); }
 """
+# it ends slowly enough for the thread to ask on the slowest machine
 PROGRAM = """
 import ctypes, sys, time
+
+class Slow:
+    def __del__(self, sleep=time.sleep):
+        sleep(1.0)
+
+sys.slow = Slow()
 call = ctypes.CFUNCTYPE(None)(lambda: None)
 ctypes.CDLL(sys.argv[1]).start(call)
 time.sleep(0.2)
