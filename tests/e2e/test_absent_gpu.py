@@ -21,8 +21,9 @@ def has_cuda(places: Iterable[Path]) -> bool:
 def python_with_cuda() -> str | None:
     if has_cuda(map(Path, sys.path)):
         return sys.executable
-    beside = (python for python in sorted(ROOT.glob(".venv-*/bin/python")) if has_cuda(python.parents[1].glob("lib/*/site-packages")))
-    return next(map(str, beside), None)
+    # what was broken off while it was installed has no stamp
+    whole = [stamp.parent for stamp in sorted(ROOT.glob(".venv-*/.stamp"))]
+    return next((str(venv / "bin/python") for venv in whole if has_cuda(venv.glob("lib/*/site-packages"))), None)
 
 
 PYTHON = python_with_cuda()
