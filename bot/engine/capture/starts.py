@@ -18,7 +18,7 @@ from bot.failure.device_errors import is_asynchronous
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import EAGER_ALONE, Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
-from bot.reduce.graph.inline import flattened
+from bot.reduce.graph.inline import flattened, on_one_stream
 from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.graph.oracle import GraphOracle
@@ -81,7 +81,7 @@ def starts(
                 located = _located(read, region.blobs)
                 if located is None:
                     break
-                captured = bind_symbols(located)
+                captured = bind_symbols(on_one_stream(located))
                 graph = canonical(captured)
                 names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
                 found += [

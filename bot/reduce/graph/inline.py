@@ -2,6 +2,9 @@
 
 `cond` becomes the branch that the program takes, a marked region or a checkpoint what it calls. Wrong numbers in such a body can only be
 looked for once it is a part of the graph: a body has no inputs of its own that could be cut, and no outputs that are compared.
+
+What orders streams is left out: it names streams and events by their number in a table of the process that made them, so no other process
+can run it, and on one stream everything runs in the order in which it is written.
 """
 
 from __future__ import annotations
@@ -12,13 +15,16 @@ from dataclasses import replace
 from bot.reduce.graph.form import Arg, Graph, Meta, Node, Program, Ref, refs
 from bot.reduce.graph.incumbent import refreshed, under_canonical_names
 from bot.reduce.graph.keep import is_getitem
-from bot.reduce.graph.rewrite import drop_unused, rename, rename_in
+from bot.reduce.graph.rewrite import drop_unused, map_nodes, rename, rename_in
 
 _HIGHER = "torch.ops.higher_order."
 # How many arguments, with the body, stand before what the body is given.
-_GIVEN_BEHIND = {"invoke_subgraph": 2, "tag_activation_checkpoint": 1, "wrap": 1}
+_GIVEN_BEHIND = {"invoke_subgraph": 2, "tag_activation_checkpoint": 1, "wrap": 1, "control_deps": 2}
 # A body may call others.
 _MOST_CALLS = 20
+# What waits for a stream or an event, and what looks an event up in the table.
+_ORDERS = ("torch.ops.streams.", "torch._dynamo.graph_bytecode_inputs.get_external_object_by_index")
+_AFTER = f"{_HIGHER}control_deps"
 
 
 def flattened(program: Program, render: Callable[[Program], str], shapes: Callable[[str], dict[str, Meta] | None]) -> Program | None:
@@ -35,6 +41,26 @@ def flattened(program: Program, render: Callable[[Program], str], shapes: Callab
         refused.add(node.name)
         changed = changed if graph is None else changed.with_graph(graph)
     return changed if changed is not program else None
+
+
+def on_one_stream(graph: Graph) -> Graph:
+    """The `graph` without the operations that order streams, and without the calls that put one of them between others (`control_deps`)."""
+    if not any(node.target.startswith(_ORDERS) for node in graph.all_nodes()):
+        return graph
+    # what such a call comes after is only an order
+    changed = map_nodes(graph, lambda node: replace(node, args=((), *node.args[1:])) if node.target == _AFTER else node)
+    for node in [n for n in changed.nodes if n.target == _AFTER]:
+        here = next(n for n in changed.nodes if n.name == node.name)
+        body = dict(changed.bodies).get(node.args[1].name) if isinstance(node.args[1], Ref) else None
+        if body is None or len(body.inputs) != len(here.args) - 2 or not any(n.target.startswith(_ORDERS) for n in body.nodes):
+            continue
+        changed = _inlined(changed, here, body, here.args[2:]) or changed
+    while True:
+        used = {name for node in changed.nodes for name in node.uses()} | set(refs(changed.output))
+        rest = tuple(n for n in changed.nodes if n.name in used or not n.target.startswith(_ORDERS))
+        if len(rest) == len(changed.nodes):
+            return drop_unused(changed)
+        changed = replace(changed, nodes=rest)
 
 
 def _called(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Program, Ref, refs
-from bot.reduce.graph.inline import flattened
+from bot.reduce.graph.inline import flattened, on_one_stream
 from bot.reduce.graph.printer.script import render
 from tests.reduce.graph.world import op, tensor, words
 
@@ -103,3 +103,35 @@ def test_other_calls_stay() -> None:
     assert flattened(loop, render, lambda _: None) is None
     plain = Program(Graph((Input("x", META),), (Node("r", "function", "torch.relu", (Ref("x"),), (), META),), Ref("r")))
     assert flattened(plain, render, lambda _: None) is None
+
+
+def ordered(*before: Node, output: Arg = OUT) -> Graph:
+    """The sine of `x`, an event recorded behind it, and the cosine of it once another stream has waited for that event."""
+    wait = Node("r", "function", "torch.ops.streams.wait_event.default", (4, 5), (), Meta())
+    nodes = (
+        op("sin", "sin.default", Ref("x"), meta=META),
+        Node("recorded", "function", "torch.ops.streams.record_event.default", (4, 0), (), Meta()),
+        Node("event", "function", "torch._dynamo.graph_bytecode_inputs.get_external_object_by_index", (4,), (), Meta()),
+        *before,
+        op("deps", "torch.ops.higher_order.control_deps", (Ref("sin"),), Ref("f"), Ref("sin"), meta=Meta()),
+        op("later", "torch.ops.higher_order.control_deps", (Ref("deps"), Ref("sin")), Ref("g"), Ref("sin"), meta=Meta()),
+        op("passed", "operator.getitem", Ref("deps"), 1, meta=META),
+        op("out", "cos.default", Ref("passed"), meta=META),
+    )
+    waiting = Graph((Input("a", META),), (wait,), (RESULT, Ref("a")))
+    return Graph((Input("x", META),), nodes, output, bodies=(("f", waiting), ("g", waiting)))
+
+
+def test_what_orders_streams_goes() -> None:
+    found = on_one_stream(ordered())
+    assert [(node.target, node.args) for node in found.nodes] == [
+        ("torch.ops.aten.sin.default", (Ref("x"),)),
+        ("torch.ops.aten.cos.default", (Ref("sin"),)),
+    ]
+    assert found.bodies == ()
+    assert on_one_stream(found) is found
+
+
+def test_an_event_that_something_else_reads_stays() -> None:
+    asked = Node("query", "method", "query", (Ref("event"),), (), Meta("bool"))
+    assert [node.name for node in on_one_stream(ordered(asked, output=(OUT, Ref("query")))).nodes] == ["sin", "event", "query", "out"]
