@@ -83,6 +83,7 @@ _LOADED = """\
 _PLANT = 'torch._inductor.config.triton.inject_relu_bug_TESTING_ONLY = "{}"\n'
 _UNFLATTENED = _changed("aoti_compile", (_PACKAGES, _TWICE))
 _AOTI_NUMBERS = _changed("aoti_compile", (_PACKAGES, _LOADED), ("compile_error", "accuracy"))
+_STREAMS_NUMBERS = _changed("streams_in_graph", ("compile_error", "accuracy"))
 _AOTI_HEALTHY = _changed("aoti_compile", (_PACKAGES, _LOADED), (_PLANT.format("compile_error") + "\n\n", "\n"))
 _FP8_HEALTHY = _changed("fp8_scaled_mm", (_PLANT.format("accuracy") + "\n\n", "\n"))
 _PLANTED = r"CompilationError|InductorError|NameError"
@@ -175,8 +176,10 @@ _ON_A_GPU = (
     Scenario("dynamo_compile_error", 1, "ReluCompileError", has=(_RELU,), lacks=("torch.sin",)),
     Scenario("dynamo_runtime_error", 1, "ReluRuntimeError", has=(_RELU,), lacks=("torch.sin",), program=_RUN_TIME),
     Scenario("cpu_and_cuda", 1, "ReluCompileError", has=(_RELU,), lacks=("torch.sin",)),
+    Scenario("streams_in_graph", 1, _PLANTED, has=(_RELU,), lacks=("igmoid", "Stream")),
     Scenario("kernel_compile", 1, "CompilationError", seconds=90, has=(r"arange\(0, 3\)",), lacks=("Linear", "softmax"), program=_COMPILE),
     Scenario("device_assert", 2, "device-side assert", seconds=90, has=(_RELU,), lacks=("Linear",)),
+    Scenario("side_stream", 2, "device-side assert", has=(_RELU,), lacks=("tanh",)),
     Scenario("illegal_access", 2, "illegal memory access", seconds=90, lacks=("Linear", "softmax")),
     Scenario("autotuned_kernel", 2, "illegal memory access", lines=25, lacks=("Linear", "softmax")),
     Scenario("misaligned", 2, "misaligned address", lacks=("Linear", "softmax"), program=_MISALIGNED),
@@ -187,6 +190,7 @@ _ON_A_GPU = (
     # both of its operations are needed
     Scenario("half_constant", 3, _CLOSE, status="reproduced", seconds=60, ops=2, options=("--accuracy", "strict")),
     Scenario("aoti_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("igmoid",), program=_AOTI_NUMBERS),
+    Scenario("streams_numbers", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("igmoid", "Stream"), program=_STREAMS_NUMBERS),
     Scenario("dynamo_accuracy_error", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("torch.sin",), program=_ACCURACY),
     Scenario("bert_fp16_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
     Scenario("gpt2_bf16_training", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
