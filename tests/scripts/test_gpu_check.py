@@ -66,41 +66,37 @@ def test_a_healthy_program_must_not_be_claimed() -> None:
     assert gpu.as_expected(scenario, FOUND, "x") == ["status minimized"]
 
 
+def recorded(file: str) -> list[gpu.Row]:
+    """The rows of each run in one of the recorded files."""
+    runs = json.loads((ROOT / "tests" / "fixtures" / "gpu" / f"{file}.json").read_text(encoding="utf-8"))
+    return [gpu.Row(**row) for run in runs for row in run["rows"]]
+
+
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        ("h200", "| transformer_663 | minimized, dynamo | 344 → 1 | 7 | 3 | 44 | 61 | 14 | 123 |"),
-        ("h200-windows", "| bert_fp16_accuracy | minimized, aot | 575 → 1 | 11 | 3 | 20 | 20 | 9 | 52 |"),
-        ("h200-slow-host", "| mobilenetv3_autocast | minimized, aot | 2141 → 1 | 11 | 4 | 149 | 133 | 12 | 300 |"),
-        ("h200-alone", "| bert_compile | minimized, aot | 525 → 1 | 7 | 4 | 26 | 12 | 11 | 50 |"),
-        ("h200-1-lane", "| transformer_663 | minimized, aot | 860 → 1 | 7 | 4 | 16 | 49 | 9 | 77 |"),
-        ("h200-3-lanes", "| illegal_access | minimized, dynamo | 7 → 1 | 16 | 22 | 23 | 84 | 16 | 127 |"),
-        ("h100-four-lanes", "| resnet18_training | minimized, aot | 611 → 1 | 11 | 4 | 42 | 92 | 12 | 148 |"),
-        ("h100-1-lane", "| kernel_compile | minimized, dynamo | 7 → 1 | 14 | 18 | 9 | 26 | 14 | 50 |"),
-        ("h100-3-lanes", "| fp8_scaled_mm | minimized, aot | 30 → 1 | 11 | 5 | 30 | 27 | 25 | 88 |"),
-        ("h100-4-lanes", "| dynamo_accuracy_error | minimized, dynamo | 21 → 1 | 10 | 3 | 12 | 10 | 14 | 39 |"),
-        ("h100-before-readiness", "| aot_compile | minimized, aot | 2 → 1 | 7 | 4 | 8 | 11 | 11 | 34 |"),
-        ("h100-readiness", "| aot_compile | minimized, aot | 2 → 1 | 7 | 4 | 7 | 6 | 12 | 30 |"),
-        ("h100-windows-beside", "| gpt2_bf16_training | minimized, dynamo | 90 → 1 | 11 | 3 | 48 | 18 | 13 | 82 |"),
-        ("h100-with-and-without", "| transformer_663_without | minimized, aot | 860 → 1 | 7 | 4 | 20 | 9 | 12 | 48 |"),
-        ("h100-errors-2-lanes", "| bert_compile | minimized, aot | 525 → 1 | 7 | 4 | 18 | 10 | 9 | 39 |"),
-        ("h100-numbers-alone", "| gpt2_bf16_training | minimized, dynamo | 90 → 1 | 11 | 3 | 31 | 12 | 10 | 54 |"),
-        ("h200-jobs-auto", "| resnet18_training | minimized, aot | 611 → 1 | 11 | 5 | 32 | 16 | 8 | 58 |"),
-        ("h100-jobs-auto", "| illegal_access | minimized, dynamo | 7 → 1 | 16 | 26 | 15 | 43 | 10 | 68 |"),
-        ("h100-two-operations", "| aot_compile | minimized, aot | 2 → 1 | 7 | 3 | 5 | 4 | 9 | 20 |"),
-        ("h100-hooks", "| device_custom_pass_numbers | minimized, aot | 5 → 1 | 24 | 44 | 17 | 78 | 13 | 116 |"),
-        ("h100-without", "| backward_only_without | minimized, aot | 16 → 1 | 7 | 4 | 7 | 12 | 13 | 39 |"),
-        ("h100-warm", "| aot_compile | minimized, aot | 2 → 1 | 7 | 6 | 7 | 18 | 12 | 41 |"),
-        ("h200-5-lanes", "| resnet18_training | minimized, aot | 611 → 1 | 12 | 4 | 77 | 125 | 8 | 214 |"),
+        ("h100-goals-alone", "| aot_compile | minimized, aot | 2 → 1 | 7 | 3 | 6 | 4 | 11 | 26 |"),
+        ("h100-goals-alone", "| mobilenetv3_autocast | minimized, aot | 2141 → 1 | 11 | 5 | 93 | 103 | 11 | 210 |"),
+        ("h200-whole-check", "| transformer_663_without | minimized, aot | 860 → 1 | 7 |"),
     ],
 )
 def test_the_recorded_table_is_read_as_it_was_written(file: str, line: str) -> None:
-    recorded = json.loads((ROOT / "tests" / "fixtures" / "gpu" / f"{file}.json").read_text(encoding="utf-8"))
-    assert recorded["machine"]["gpu"].startswith(f"NVIDIA {file[:4].upper()}")
-    rows = [gpu.Row(**row) for row in recorded["rows"]]
+    rows = recorded(file)
     table = gpu.table(rows)
     assert line in table
     assert table.count("\n") == len(rows) + 1
+
+
+def test_the_page_has_the_figures_that_were_recorded() -> None:
+    page = (ROOT / "docs" / "gpu.md").read_text(encoding="utf-8")
+    goals = {one.name: one.seconds for one in SCENARIOS if one.seconds}
+    rows = recorded("h100-goals-alone")
+    for row in rows:
+        behind = f"{row.verification:.0f} | {row.wall:.0f} | {goals[row.name]:.0f}"
+        lines = [f" | {row.queries} | {row.capture:.0f} | {search} | {behind}" for search in (f"{row.search:.0f}", f"{row.search:.1f}")]
+        assert any(line in page for line in lines)
+    assert not any(row.wrong for row in rows)
+    assert [row.name for row in rows if row.wall > goals[row.name]] == ["resnet18_training"]
 
 
 def test_without_a_gpu_the_repro_was_the_same() -> None:
