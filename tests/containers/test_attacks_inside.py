@@ -28,12 +28,8 @@ FILES = (
     *("tests/sandbox/test_attacks.py", "tests/sandbox/test_accounts.py", "tests/sandbox/test_faults.py", "tests/sandbox/test_files.py"),
     *("tests/action/minify/test_handover.py", "tests/action/minify/test_child_process.py", "tests/action/minify/test_isolation.py"),
     *("tests/action/minify/test_minify.py", "tests/action/minify/test_scrub.py", "tests/action/test_canaries.py"),
-    *(
-        "tests/engine/capture/test_run.py",
-        "tests/engine/capture/test_starts.py",
-        "tests/sandbox/test_what_stays.py",
-        "tests/sandbox/test_paths.py",
-    ),
+    *("tests/action/minify/test_result_place.py", "tests/engine/capture/test_run.py", "tests/engine/capture/test_starts.py"),
+    *("tests/engine/capture/test_local_modules.py", "tests/sandbox/test_what_stays.py", "tests/sandbox/test_paths.py"),
     *("tests/workers/test_pool_in_sandbox.py", "tests/workers/test_toolchain.py"),
 )
 LAYERS = "import pathlib, tempfile; from bot.sandbox.sandbox import Sandbox; print(*Sandbox(pathlib.Path(tempfile.mkdtemp())).layers)"
