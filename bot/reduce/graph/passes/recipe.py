@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from bot.reduce.graph.edits import Edit
-from bot.reduce.graph.form import EAGER_ALONE, Arg, Input, Program, Recipe
+from bot.reduce.graph.form import EAGER_ALONE, Arg, Program
 from bot.reduce.graph.numbers import known_numbers
 from bot.reduce.graph.passes.outputs import without_dead
 from bot.reduce.graph.rewrite import drop_unused, map_inputs, substitute
@@ -25,12 +24,13 @@ from bot.reduce.graph.rewrite import drop_unused, map_inputs, substitute
 _SETTINGS = ("config", "options")
 _LISTS = ("contexts", "setup")
 _PLAINER = ("against_float64", "weighted")
+_PLAIN = {"mode": None, "fullgraph": False, "freshness": False, "synchronize": False}
 
 
 def settings(program: Program) -> list[Edit]:
     """One edit for each of the compiler's settings in `program`, one for a plain comparison instead of the one with float64, and one for
     the gradients of a plain sum."""
-    plain = [_without_flag(name) for name in _PLAINER if getattr(program.recipe, name)]
+    plain = [_with(name, False) for name in _PLAINER if getattr(program.recipe, name)]
     kept = EAGER_ALONE if program.recipe.eager_alone else None  # it says how the script's comparison is meant
     return [*plain, *(_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name) if entry != kept)]
 
@@ -39,14 +39,7 @@ def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
     """One edit for each other entry of `program`. `keep_seed`: the failure depends on the numbers, or may."""
     recipe = program.recipe
     found: list[Edit] = [_without(name, entry) for name in _LISTS for entry in getattr(recipe, name)]
-    if recipe.mode is not None:
-        found.append(_with(lambda r: replace(r, mode=None)))
-    if recipe.fullgraph:
-        found.append(_with(lambda r: replace(r, fullgraph=False)))
-    if recipe.freshness:
-        found.append(_with(lambda r: replace(r, freshness=False)))
-    if recipe.synchronize:
-        found.append(_with(lambda r: replace(r, synchronize=False)))
+    found += [_with(name, plain) for name, plain in _PLAIN.items() if getattr(recipe, name) != plain]
     if recipe.dynamic is not None or any(i.meta.dynamic or i.meta.kind == "int" for i in program.graph.inputs):
         found.append(static)
     if recipe.backward:
@@ -58,36 +51,25 @@ def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
 
 def seed(program: Program) -> list[Edit]:
     """The edit that takes the seed out of `program`, unless its numbers are compared."""
-    return [_with(lambda r: replace(r, seed=None))] if program.recipe.seed is not None and not program.recipe.accuracy else []
+    return [_with("seed", None)] if program.recipe.seed is not None and not program.recipe.accuracy else []
 
 
-def _with(change: Callable[[Recipe], Recipe]) -> Edit:
-    return lambda program: replace(program, recipe=change(program.recipe))
-
-
-def _without_flag(name: str) -> Edit:
-    off: dict[str, Any] = {name: False}
-    return _with(lambda recipe: replace(recipe, **off))
+def _with(name: str, value: Any) -> Edit:
+    changed = {name: value}
+    return lambda program: replace(program, recipe=replace(program.recipe, **changed))
 
 
 def _without(name: str, entry: object) -> Edit:
-    def change(recipe: Recipe) -> Recipe:
-        rest: dict[str, Any] = {name: tuple(e for e in getattr(recipe, name) if e != entry)}
-        return replace(recipe, **rest)
-
-    return _with(change)
+    return lambda program: _with(name, tuple(e for e in getattr(program.recipe, name) if e != entry))(program)
 
 
 def static(program: Program) -> Program | None:
     """The program with every size a plain number."""
     graph = program.graph
     numbers: dict[str, Arg] = dict(known_numbers(graph))
-    fixed = without_dead(program.with_graph(substitute(map_inputs(graph, _fixed), numbers)))
+    plain = map_inputs(graph, lambda item: replace(item, meta=replace(item.meta, dynamic=(), symbols=())))
+    fixed = without_dead(program.with_graph(substitute(plain, numbers)))
     return replace(fixed, graph=drop_unused(fixed.graph), recipe=replace(fixed.recipe, dynamic=None), static_passes=None)
-
-
-def _fixed(item: Input) -> Input:
-    return replace(item, meta=replace(item.meta, dynamic=(), symbols=()))
 
 
 def _forward_only(program: Program) -> Program | None:
@@ -96,9 +78,7 @@ def _forward_only(program: Program) -> Program | None:
 
 
 def _without_preamble(program: Program) -> Program | None:
-    if names_used(program) & defined(program.preamble):
-        return None
-    return replace(program, preamble="")
+    return None if names_used(program) & defined(program.preamble) else replace(program, preamble="")
 
 
 def defined(preamble: str) -> set[str]:
