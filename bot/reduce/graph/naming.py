@@ -151,26 +151,15 @@ def _base(target: str) -> str:
 
 
 def _legal(graph: Graph, functions: set[str]) -> bool:
-    own: set[str] = set()
     for name, body in graph.bodies:
         if not _legal(body, functions) or name in functions or not _plain(name):
             return False
         functions.add(name)
-    for item in graph.inputs:
-        # a parameter that is passed by keyword has to have its name, even where a builtin has it too
-        fits = item.name == item.keyword if _is_word(item.keyword) else _plain(item.name)
-        if not fits or item.name in own:
-            return False
-        own.add(item.name)
-    for item in graph.constants:
-        if not _plain(item.name) or item.name in _MODULE or item.name in own:
-            return False
-        own.add(item.name)
-    for node in graph.nodes:
-        if not _plain(node.name) or node.name in own:
-            return False
-        own.add(node.name)
-    return not own & functions
+    # a parameter that is passed by keyword has to have its name, even where a builtin has it too
+    fit = all(item.name == item.keyword if _is_word(item.keyword) else _plain(item.name) for item in graph.inputs)
+    fit = fit and all(_plain(item.name) and item.name not in _MODULE for item in graph.constants)
+    own = [*(item.name for item in graph.sources), *(node.name for node in graph.nodes)]
+    return fit and all(_plain(node.name) for node in graph.nodes) and len(own) == len(set(own)) and functions.isdisjoint(own)
 
 
 def _is_word(name: str | None) -> bool:

@@ -37,14 +37,8 @@ def _evaluate(node: Node, known: dict[str, int], shapes: dict[str, tuple[int, ..
     words = node.target.split(".")
     if ("sym_size" in words or node.target == "size") and len(node.args) == 2:
         source, dim = node.args
-        if (
-            isinstance(source, Ref)
-            and isinstance(dim, int)
-            and source.name in shapes
-            and -len(shapes[source.name]) <= dim < len(shapes[source.name])
-        ):
-            return shapes[source.name][dim]
-        return None
+        shape = shapes.get(source.name, ()) if isinstance(source, Ref) else ()
+        return shape[dim] if isinstance(dim, int) and -len(shape) <= dim < len(shape) else None
     if words[0] in ("operator", "_operator", "math") and len(node.args) == 2 and words[-1] in _ARITHMETIC:
         left, right = (_number(arg, known) for arg in node.args)
         if left is None or right is None or (right == 0 and words[-1] in ("floordiv", "mod")):
