@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import libcst as cst
@@ -37,11 +38,6 @@ class ReducedSource:
     text: str
     refused: tuple[str, ...]
     fixed_point: bool
-
-
-def lines_and_characters(text: str) -> tuple[int, ...]:
-    """The lines of `text` that are neither blank nor a comment, then its characters."""
-    return measure(text)[:2]
 
 
 def reduce_source(
@@ -163,7 +159,7 @@ class _SourceSearch:
             ("parameter", deletions.parameters),
             ("value", deletions.plain_values),
             ("operand", deletions.operands),
-            ("operand", deletions.second_operands),
+            ("operand", partial(deletions.operands, which=1)),
             ("argument", deletions.arguments),
             ("annotation", deletions.type_annotations),
         ):
@@ -225,7 +221,7 @@ class _SourceSearch:
                 fresh.append((index, text))
         if not fresh:
             return None
-        asked = [Candidate(unmarked(t), origin, lines_and_characters(unmarked(t))) for _, t in fresh]
+        asked = [Candidate(unmarked(t), origin, measure(unmarked(t))[:2]) for _, t in fresh]
         first, found = 0, self._first_same(asked)
         while found is not None and self._is_put_off(asked[first + found].text):
             first += found + 1

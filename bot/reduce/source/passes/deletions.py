@@ -84,11 +84,6 @@ def _expressions(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield from statement.items
 
 
-def second_operands(module: cst.Module) -> list[Edit]:
-    """As `operands` of `module`, with the second one of each."""
-    return operands(module, 1)
-
-
 def _operands_in(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The expressions below a node that have operands, outermost first."""
     for child in line.children:
