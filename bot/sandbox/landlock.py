@@ -55,27 +55,23 @@ class Ruleset:
         """Allow `paths` and what is below to be read and executed, with `write` also written; those that do not exist are passed over."""
         rights = self._handled & ~_NODES if write else READ
         for path in paths:
-            try:
-                place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-            except OSError:
-                continue
-            try:
-                directory = stat.S_ISDIR(os.fstat(place).st_mode)
-                allowed = rights if directory else rights & _OF_FILES
-                rule = struct.pack("=Qi", allowed, place)
-                kernel.call(_ADD_RULE, self._fd, _PATH_BENEATH, ctypes.create_string_buffer(rule, len(rule)), 0)
-            finally:
-                os.close(place)
+            self._add(path, rights, os.O_PATH)
 
     def list_only(self, paths: Iterable[str]) -> None:
         """Allow the directories at `paths` and those below them to be listed."""
         for path in paths:
-            try:
-                place = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-            except OSError:
-                continue
-            rule = struct.pack("=Qi", READ_DIR, place)
+            self._add(path, READ_DIR, os.O_PATH | os.O_DIRECTORY)
+
+    def _add(self, path: str, rights: int, flags: int) -> None:
+        try:
+            place = os.open(path, flags | os.O_CLOEXEC)
+        except OSError:
+            return
+        try:
+            allowed = rights if stat.S_ISDIR(os.fstat(place).st_mode) else rights & _OF_FILES
+            rule = struct.pack("=Qi", allowed, place)
             kernel.call(_ADD_RULE, self._fd, _PATH_BENEATH, ctypes.create_string_buffer(rule, len(rule)), 0)
+        finally:
             os.close(place)
 
     def enter(self) -> None:
