@@ -16,7 +16,7 @@ from bot.engine.inputs.taken import ACCEPTED
 from bot.engine.workspace import FULL
 from bot.models.failure import Stage
 from bot.models.result import EXIT_STATUS, UNUSABLE, InputTaken
-from bot.units import cuda_arch, duration, duration_or_auto, positive, positive_or_auto
+from bot.units import cuda_arch, duration, or_auto, positive
 
 if TYPE_CHECKING:
     from bot.action.__main__ import Edge
@@ -94,14 +94,14 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     run.add_argument("--out", type=Path, default=Path("minified"), metavar="DIR", help="the result directory (default ./minified)")
     run.add_argument("--budget", type=duration, default=1800.0, metavar="TIME", help="time for everything (default 30m)")
     run.add_argument(
-        "--hang-after", type=duration_or_auto, default=None, metavar="TIME",
+        "--hang-after", type=or_auto(duration), default=None, metavar="TIME",
         help="a run that takes longer hangs (default auto: one that does not end in a third of the budget)",
     )  # fmt: skip
     run.add_argument(
         "--verify-runs", type=positive, default=3, metavar="N", help="fresh processes in which the repro must fail (default 3)"
     )
     run.add_argument(
-        "--jobs", type=positive_or_auto, default=1, metavar="N",
+        "--jobs", type=or_auto(positive), default=1, metavar="N",
         help="candidates to try at once (default 1), or auto: as many as this machine has room for",
     )  # fmt: skip
     run.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the inputs that the repro draws (default 0)")

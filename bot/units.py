@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
+T = TypeVar("T")
 _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 _ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120)
 
@@ -21,15 +24,6 @@ def duration(text: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
-def duration_or_auto(text: str) -> float | None:
-    """Seconds as `duration` reads them from `text`; None for `auto`.
-
-    Raises:
-        argparse.ArgumentTypeError: it is neither.
-    """
-    return None if text.strip() == "auto" else duration(text)
-
-
 def positive(text: str) -> int:
     """The whole number from 1 in `text`.
 
@@ -41,13 +35,9 @@ def positive(text: str) -> int:
     return int(text)
 
 
-def positive_or_auto(text: str) -> int | None:
-    """The whole number from 1 in `text`; None for `auto`.
-
-    Raises:
-        argparse.ArgumentTypeError: it is neither.
-    """
-    return None if text.strip() == "auto" else positive(text)
+def or_auto(read: Callable[[str], T]) -> Callable[[str], T | None]:
+    """What reads a text as `read` does, and `auto` as None."""
+    return lambda text: None if text.strip() == "auto" else read(text)
 
 
 def cuda_arch(text: str) -> int:
