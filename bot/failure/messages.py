@@ -18,17 +18,9 @@ _MOST_PASSES = 8
 _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
 
 # Classes whose message is "Inner: message of the inner exception".
-WRAPPER_CLASSES = frozenset(
-    {
-        "BackendCompilerFailed",
-        "InductorError",
-        "InternalTorchDynamoError",
-        "LoweringException",
-        "SubgraphLoweringException",
-        "SubprocException",
-        "TorchRuntimeError",
-    }
-)
+_WRAPPERS = """BackendCompilerFailed InductorError InternalTorchDynamoError LoweringException SubgraphLoweringException SubprocException
+    TorchRuntimeError"""
+WRAPPER_CLASSES = frozenset(_WRAPPERS.split())
 _CPP_ERRORS = frozenset({"CppCompileError", "CUDACompileError"})
 _TRITON_ERRORS = frozenset({"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"})
 

@@ -8,40 +8,12 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 
 # Of the system. Not /etc as a whole, nor /var, /run, /root, /home, /tmp: what lies there is somebody's.
-SYSTEM = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/sys", "/proc"),
-    *(
-        f"/etc/{name}"
-        for name in (
-            *(
-                "ld.so.cache",
-                "ld.so.conf",
-                "ld.so.conf.d",
-                "ld.so.preload",
-                "alternatives",
-                "localtime",
-                "timezone",
-                "locale.alias",
-                "ssl",
-                "pki",
-            ),
-            *(
-                "ca-certificates",
-                "passwd",
-                "group",
-                "nsswitch.conf",
-                "hosts",
-                "host.conf",
-                "resolv.conf",
-                "gai.conf",
-                "protocols",
-                "services",
-            ),
-            *("os-release", "debian_version", "lsb-release", "mime.types", "fonts", "OpenCL", "vulkan", "nvidia", "cufile.json", "inputrc"),
-            *("python3", "python3.10", "python3.11", "python3.12", "python3.13", "python3.14", "crypto-policies", "magic", "terminfo"),
-        )
-    ),
-)
+_ROOTS = "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /gnu/store /sys /proc"
+_OF_ETC = """ld.so.cache ld.so.conf ld.so.conf.d ld.so.preload alternatives localtime timezone locale.alias ssl pki ca-certificates
+    passwd group nsswitch.conf hosts host.conf resolv.conf gai.conf protocols services os-release debian_version lsb-release
+    mime.types fonts OpenCL vulkan nvidia cufile.json inputrc python3 python3.10 python3.11 python3.12 python3.13 python3.14
+    crypto-policies magic terminfo"""
+SYSTEM = (*_ROOTS.split(), *(f"/etc/{name}" for name in _OF_ETC.split()))
 # In what is read otherwise: settings of the machine, as npm's with its tokens, which are everybody's by their modes.
 _SETTINGS: tuple[str, ...] = ("/usr/local/etc", "/usr/etc")
 # Where packages of others are installed, and runners of GitHub Actions with the checkouts of their jobs.
@@ -49,40 +21,15 @@ _OPTIONAL = "/opt"
 _OF_RUNNERS = frozenset({".runner", ".credentials", ".credentials_rsaparams", "_work"})
 _DEEPEST_RUNNER = 2  # directories around it
 # Devices that every program has, and those of GPUs; made for writing too.
-_DEVICES = (
-    "/dev/null",
-    "/dev/zero",
-    "/dev/full",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/shm",
-    "/dev/kfd",
-    "/dev/dri",
-    "/dev/dxg",
-    "/dev/accel",
-)
+_DEVICES = "/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/shm /dev/kfd /dev/dri /dev/dxg /dev/accel"
 _NVIDIA = "/dev/nvidia*"
 # Made by the drivers of GPUs. Where one is, no limit is put on addresses, since a driver reserves more of them than any limit allows.
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 # Below a home directory, or beside a program: never read.
-SECRET = frozenset(
-    {
-        ".ssh",
-        ".aws",
-        ".azure",
-        ".gnupg",
-        ".docker",
-        ".kube",
-        ".netrc",
-        ".git-credentials",
-        ".gitconfig",
-        ".npmrc",
-        ".pypirc",
-        ".huggingface",
-    }
-    | {".bash_history", ".zsh_history", ".python_history", ".vault-token", ".terraform.d", ".password-store", ".mozilla", ".env", ".git"}
-    | {".credentials", ".credentials_rsaparams", ".runner", "id_rsa", "id_ed25519", "token", "stored_tokens", "credentials.json"}
-)
+_SECRET_NAMES = """.ssh .aws .azure .gnupg .docker .kube .netrc .git-credentials .gitconfig .npmrc .pypirc .huggingface .bash_history
+    .zsh_history .python_history .vault-token .terraform.d .password-store .mozilla .env .git .credentials .credentials_rsaparams .runner
+    id_rsa id_ed25519 token stored_tokens credentials.json"""
+SECRET = frozenset(_SECRET_NAMES.split())
 # Directories that many share: of these only plain files beside the program, and packages, are its own.
 _SHARED = frozenset({"/", "/tmp", "/var/tmp", "/var", "/home", "/mnt", "/media", "/srv", "/run", "/etc", "/dev/shm", "/root", "/data"})
 _MODELS = ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -111,7 +58,7 @@ print(json.dumps([path for path in found if path]))
 
 def devices() -> list[str]:
     """The device nodes that a program may use, GPUs among them."""
-    return [*_DEVICES, *glob.glob(_NVIDIA)]
+    return [*_DEVICES.split(), *glob.glob(_NVIDIA)]
 
 
 def has_gpu() -> bool:

@@ -75,22 +75,8 @@ _PACKAGES = (
 MIN_NAME = 8
 # The last lines of an error message in the summary.
 _SUMMARY_ENDS = (
-    "FAILED",
-    "ERROR ",
-    "=",
-    "!!!!!",
-    "-",
-    "Got exit",
-    "##[",
-    "+ ",
-    "Traceback",
-    "XFAIL ",
-    "SKIPPED ",
-    "PASSED ",
-    "RERUN ",
-    "SUBFAIL",
-    "To execute this",
-    "```",
+    *("FAILED", "ERROR ", "=", "!!!!!", "-", "Got exit", "##[", "+ ", "Traceback", "XFAIL ", "SKIPPED ", "PASSED ", "RERUN "),
+    *("SUBFAIL", "To execute this", "```"),
 )
 
 

@@ -21,15 +21,7 @@ MAX_SAID = 60
 
 # What comes behind a traceback of the same process and is none of its message.
 _ENDS = (
-    "##[",
-    "+ ",
-    "Got exit code",
-    "=====",
-    "FAILED ",
-    "ERROR ",
-    "FINISHED PRINTING",
-    "- generated xml",
-    "To execute this test, run",
+    *("##[", "+ ", "Got exit code", "=====", "FAILED ", "ERROR ", "FINISHED PRINTING", "- generated xml", "To execute this test, run"),
     "-----",
 )
 # A logger's words stand before the first line, on the same one; so do those of torchelastic's table, which indents what follows.

@@ -27,13 +27,8 @@ _OF_A_RUN = re.compile(
     r"|_dynamo\.config\.disable\b"
 )
 _IMPORTS = (
-    "import torch",
-    "import torch._inductor.inductor_prims",
-    "from torch import device, tensor",
-    "import torch.fx as fx",
-    "from math import inf",
-    "from torch._dynamo.testing import rand_strided",
-    "from torch._dynamo.debug_utils import InputReader",
+    *("import torch", "import torch._inductor.inductor_prims", "from torch import device, tensor", "import torch.fx as fx"),
+    *("from math import inf", "from torch._dynamo.testing import rand_strided", "from torch._dynamo.debug_utils import InputReader"),
 )
 _COMMON = {
     ("torch", frozenset({"device", "tensor"})),

@@ -16,19 +16,8 @@ from bot.reduce.source.text.names import dotted, names_of
 Keeps = Callable[[str], bool]
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 # What `torch.library`, and an operator that it made, take a function by: as a decorator, or as an argument.
-_REGISTER = frozenset(
-    (
-        "custom_op",
-        "triton_op",
-        "register_fake",
-        "impl_abstract",
-        "register_kernel",
-        "register_autograd",
-        "register_vmap",
-        "impl",
-        "impl_backward",
-    )
-)
+_REGISTER_NAMES = "custom_op triton_op register_fake impl_abstract register_kernel register_autograd register_vmap impl impl_backward"
+_REGISTER = frozenset(_REGISTER_NAMES.split())
 
 
 def keeper(text: str, names: Collection[str]) -> Keeps:
