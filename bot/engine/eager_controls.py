@@ -10,7 +10,7 @@ from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
 from bot.failure.signature import raises_by_itself, signature_of
 from bot.inside.protocol import ControlOption
-from bot.models.failure import Kind, Phase, Signature
+from bot.models.failure import Phase, Signature
 from bot.oracle.judge import cannot_be_float64
 
 # Runs the program's control with an option.
@@ -67,7 +67,7 @@ def judge_compiled_branch(failure: Signature, script: str, plain: Outcome, contr
     Raises:
         Ended: it does, by a `raise` or an `assert` of its own.
     """
-    if not plain.asked or plain.status != "ok" or failure.phase is not Phase.RUN or failure.kind not in (Kind.EXCEPTION, Kind.CRASH):
+    if not plain.asked or plain.status != "ok" or failure.phase is not Phase.RUN or not failure.kind.ends_it:
         return
     told = control("--eager")
     if _is_alike(told, failure, script) and raises_by_itself(told.text, ("raise", "assert")):

@@ -264,7 +264,7 @@ class Job:
                 reproduction.failure,
                 across_forms=True,
                 eager_error=reproduction.eager_error,
-                own_verdict=reproduction.failure.kind in (Kind.EXCEPTION, Kind.CRASH) and reproduction.right_numbers,
+                own_verdict=reproduction.failure.kind.ends_it and reproduction.right_numbers,
                 refusal=refusal(reproduction.failure, reproduction.capture.outcome.text, self.options.target.name),
             )
             return ScriptOracle(Judge(pool, self.budget, limits), ledger, criterion)

@@ -20,7 +20,7 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import ended_behind, is_own_verdict, signature_of
 from bot.failure.traceback import exceptions, plain
 from bot.machine import gpu
-from bot.models.failure import Kind, Phase, Signature
+from bot.models.failure import Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox.aside import ask
 from bot.sandbox.files import Scratch
@@ -86,7 +86,7 @@ class Lookups:
     def fails_to_load_alike(self, failure: Signature, text: str, device: str) -> bool:
         """Whether the `failure` with its traceback in `text` is one of loading an AOTInductor package, and the package of one relu on the
         `device` fails to load in the same way."""
-        if failure.phase is not Phase.LOAD or failure.kind not in (Kind.EXCEPTION, Kind.CRASH) or not _LOADING.search(text):
+        if failure.phase is not Phase.LOAD or not failure.kind.ends_it or not _LOADING.search(text):
             return False
         scratch = self.launch.box.scratch if self.launch.box else None
         with Scratch(prefix="torch-minify-package-", dir=scratch) as place:

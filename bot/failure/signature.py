@@ -156,7 +156,7 @@ def own_words(signature: Signature, text: str = "") -> str:
     if signature.kind is Kind.EXCEPTION:
         found = _CONDITION.findall(text)
         return str(found[-1]).strip() if found else ""
-    says = signature.kind in (Kind.ACCURACY, Kind.NO_RAISE) and not _COMPARISON.search(signature.message)
+    says = signature.kind.is_wrong_result and not _COMPARISON.search(signature.message)
     return _NO_NUMBER.sub("N", signature.message) if says else ""
 
 

@@ -18,6 +18,16 @@ class Kind(str, Enum):
     HANG = "hang"
     NO_RAISE = "no_raise"
 
+    @property
+    def ends_it(self) -> bool:
+        """Whether it ends the program: an error that is raised, or a process that dies."""
+        return self in (Kind.EXCEPTION, Kind.CRASH)
+
+    @property
+    def is_wrong_result(self) -> bool:
+        """Whether the program runs to its end and gives a wrong result: other numbers, or no error where eager raises one."""
+        return self in (Kind.ACCURACY, Kind.NO_RAISE)
+
 
 class Phase(str, Enum):
     """Where in the compiler it failed, in the order a program passes through."""
@@ -92,7 +102,7 @@ class Signature(Model):
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
     def _essence(self) -> tuple[str, ...]:
-        if self.kind in (Kind.ACCURACY, Kind.NO_RAISE):
+        if self.kind.is_wrong_result:
             return ()
         if self.kind is Kind.CRASH:
             # memory that was written over shows in one run as this signal, in the next as another
@@ -109,7 +119,7 @@ class Signature(Model):
         A missing error shows as the failed assertion of the script that expected it; that eager raises, its control says.
         """
         if self.kind is Kind.NO_RAISE:
-            return other.kind in (Kind.NO_RAISE, Kind.ACCURACY)
+            return other.kind.is_wrong_result
         return self.kind is other.kind and self._essence() == other._essence()
 
     def same(self, other: Signature) -> bool:

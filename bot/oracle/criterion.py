@@ -52,7 +52,7 @@ class Criterion:
     @property
     def may_depend_on_numbers(self) -> bool:
         """Whether the numbers that a program draws may decide whether it fails: it does so where it runs, not where it is compiled."""
-        return self.kind is Kind.ACCURACY or (self.reference.phase is Phase.RUN and self.kind in (Kind.EXCEPTION, Kind.CRASH))
+        return self.kind is Kind.ACCURACY or (self.reference.phase is Phase.RUN and self.kind.ends_it)
 
     def matches(self, signature: Signature, text: str) -> bool:
         """Whether the failure `signature`, with its traceback in `text`, is the one that is minimized."""

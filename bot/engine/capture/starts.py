@@ -148,7 +148,7 @@ def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: 
     if is_asynchronous(failure):
         recipe = replace(recipe, synchronize=True)
     yield from _called(hook, region, graph, recipe, failure)
-    if kernels(graph) and failure.kind not in (Kind.ACCURACY, Kind.NO_RAISE):
+    if kernels(graph) and not failure.kind.is_wrong_result:
         # the program's own eager run passed, so it takes these kernels only where it is compiled
         yield from _called(hook, region, graph, replace(recipe, launch_when_compiled=True), failure)
 
