@@ -117,7 +117,7 @@ def parts(start: Start, guesses: Sequence[Collection[str]], *, upstream: bool = 
                 yield replace(start, program=form, whole=start.program)
     for names in guesses if upstream else ():
         known = start.program.graph.metas()
-        ends = tuple(Ref(name) for name in names if name in known and known[name].kind == "tensor")
+        ends = tuple(Ref(name) for name in names if name in known and known[name].is_tensor)
         if ends:
             program = without_dead(replace(start.program, graph=replace(start.program.graph, output=ends)))
             yield replace(start, program=program, whole=start.program)
@@ -127,7 +127,7 @@ def _of_wrong(graph: Graph, wrong: Sequence[int]) -> Iterator[Graph]:
     """The graph with only its wrong outputs, where there are others, and as it is: what else it returns says nothing about the failure, and
     may be as wrong in eager."""
     metas = graph.metas()
-    tensors = [name for name in refs(graph.output) if metas[name].kind == "tensor"]
+    tensors = [name for name in refs(graph.output) if metas[name].is_tensor]
     kept = list(dict.fromkeys(tensors[place] for place in wrong if place < len(tensors)))
     if kept and len(kept) < len(dict.fromkeys(tensors)):
         yield replace(graph, output=tuple(Ref(name) for name in kept))

@@ -65,9 +65,19 @@ class Meta:
     symbols: tuple[str | None, ...] = ()
 
     @property
+    def is_tensor(self) -> bool:
+        """Whether it is a tensor."""
+        return self.kind == "tensor"
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number or a bool of Python."""
+        return self.kind in ("int", "float", "bool")
+
+    @property
     def elements(self) -> int:
         """Number of elements of a tensor; 0 for anything else."""
-        return math.prod(self.shape) if self.kind == "tensor" else 0
+        return math.prod(self.shape) if self.is_tensor else 0
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,7 @@ def _is_taken(
     condition, graph = node.args[0], program.graph
     if isinstance(condition, bool):
         return condition
-    if not isinstance(condition, Ref) or (meta := graph.metas().get(condition.name)) is None or meta.kind != "tensor":
+    if not isinstance(condition, Ref) or (meta := graph.metas().get(condition.name)) is None or not meta.is_tensor:
         return None
     # where a number is true shows in a shape: one row of no dimensions, or none
     asked = Node(f"{node.name}_taken", "function", "torch.nonzero", (Ref(condition.name),), (), Meta("tensor", (0, 0), (1, 1), "int64"))

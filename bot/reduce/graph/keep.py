@@ -52,7 +52,7 @@ def units(graph: Graph) -> list[str]:
 
 def _indexes_tensor(node: Node, metas: dict[str, Meta]) -> bool:
     first = node.args[0] if node.args else None
-    return isinstance(first, Ref) and first.name in metas and metas[first.name].kind == "tensor"
+    return isinstance(first, Ref) and first.name in metas and metas[first.name].is_tensor
 
 
 def keep_only(
@@ -108,7 +108,7 @@ class _Builder:
     def _comes_along(self, node: Node, keep: set[str]) -> bool:
         if node.name not in self.droppable and self._available(node, keep):
             return True
-        if node.meta.kind in ("int", "float", "bool"):
+        if node.meta.is_number:
             return node.name not in self.numbers
         return node.meta.kind == "other" and not node.meta.items
 
@@ -145,13 +145,13 @@ class _Builder:
                 continue
             meta = self.metas[name]
             near = ancestors.get(name, {}).get(_key(meta) if self.policy is Policy.CONNECT else ())
-            if near is not None and meta.kind == "tensor":
+            if near is not None and meta.is_tensor:
                 stand_in[name] = Ref(self.graph.nodes[near].name)
             elif name in self.numbers:
                 stand_in[name] = self.numbers[name]
-            elif meta.kind == "tensor":
+            elif meta.is_tensor:
                 stand_in[name] = Ref(name)
-            elif meta.items and all(item.kind == "tensor" for item in meta.items):
+            elif meta.items and all(item.is_tensor for item in meta.items):
                 stand_in[name] = tuple(Ref(f"{name}_{i}") for i in range(len(meta.items)))
             else:
                 return None
@@ -172,7 +172,7 @@ class _Builder:
         for i in sorted(region):
             best: dict[tuple[object, ...], int] = {}
             for used in nodes[i].uses():
-                if used in self.kept and self.metas[used].kind == "tensor":
+                if used in self.kept and self.metas[used].is_tensor:
                     for key in (_key(self.metas[used]), ()):
                         best[key] = max(best.get(key, -1), self.index[used])
                 for key, at in found.get(used, {}).items():
@@ -202,7 +202,7 @@ class _Builder:
             return self.graph.output, alive
         if not stay and not new and allowed is None:  # a launch gives nothing: what it may have written is shown
             given = [name for n in alive if is_launch(n) for name in n.uses()]
-            new = [name for name in given if self.metas.get(name, Meta()).kind == "tensor"][-1:]
+            new = [name for name in given if self.metas.get(name, Meta()).is_tensor][-1:]
         outputs = [Ref(name) for name in (*stay, *reversed(new))]
         if not outputs:
             return None, alive
@@ -218,7 +218,7 @@ class _Builder:
         for name in stand_in:
             meta = self.metas[name]
             producer = self.graph.nodes[self.index[name]]
-            if meta.kind == "tensor" and name in used:
+            if meta.is_tensor and name in used:
                 new.append(self._cut_input(name, meta, producer, users.get(name, [])))
             for i, item in enumerate(meta.items):
                 if f"{name}_{i}" in used:
@@ -259,7 +259,7 @@ def fresh_value(meta: Meta, producer: str, users: Iterable[str] = (), *, varied:
 
 def _shows(node: Node) -> bool:
     """Whether a node's result can be returned."""
-    return node.meta.kind == "tensor" or bool(node.meta.items) or node.meta.kind in ("int", "float", "bool")
+    return node.meta.is_tensor or bool(node.meta.items) or node.meta.is_number
 
 
 def _acts(node: Node) -> bool:

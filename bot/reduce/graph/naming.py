@@ -50,7 +50,7 @@ def bind_symbols(graph: Graph) -> Graph:
     """
     sizes: dict[str, tuple[str, int]] = {}
     for item in graph.inputs:
-        if item.meta.kind == "tensor":
+        if item.meta.is_tensor:
             for dim, symbol in enumerate(item.meta.symbols):
                 if symbol is not None:
                     sizes.setdefault(symbol, (item.name, dim))

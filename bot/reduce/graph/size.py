@@ -26,7 +26,7 @@ def size_key(program: Program, text: str) -> tuple[tuple[int, ...], str]:
         graph.ops,
         graph.input_elements,
         len(inputs),
-        sum(dtype_rank(i.meta.dtype) for i in inputs if i.meta.kind == "tensor"),
+        sum(dtype_rank(i.meta.dtype) for i in inputs if i.meta.is_tensor),
         sum(map(input_cost, inputs)) + argument_cost(graph),
         recipe_cost(program.recipe),
         len(text),
@@ -42,7 +42,7 @@ def dtype_rank(dtype: str) -> int:
 def is_contiguous(item: Input) -> bool:
     """Whether the strides of `item` are those of a freshly made tensor (dimensions of size one or none do not matter)."""
     meta = item.meta
-    if meta.kind != "tensor" or not meta.stride or 0 in meta.shape:
+    if not meta.is_tensor or not meta.stride or 0 in meta.shape:
         return True
     plain = contiguous_stride(meta.shape)
     return all(size == 1 or have == want for size, have, want in zip(meta.shape, meta.stride, plain, strict=True))

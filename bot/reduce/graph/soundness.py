@@ -35,7 +35,7 @@ def fault_of_meta(meta: Meta, depth: int = 0) -> str | None:
         return "a value of no known kind, dtype or device"
     if not all(map(_is_size, (*meta.shape, *meta.stride, *meta.dynamic))) or not all(s is None or isinstance(s, str) for s in meta.symbols):
         return "a size that is no number"
-    if meta.kind == "tensor":
+    if meta.is_tensor:
         if len(meta.shape) != len(meta.stride) or not meta.dtype or math.prod(meta.shape) > _LARGEST:
             return "a tensor of no possible shape"
         if any(place >= len(meta.shape) for place in meta.dynamic) or len(meta.symbols) not in (0, len(meta.shape)):

@@ -77,7 +77,7 @@ def _alike(body: Graph, node: Node) -> str | None:
         before.append(n.name)
     for name in (*node.uses(), *reversed(before)):
         meta = metas.get(name)
-        if meta is not None and meta.kind == "tensor" == node.meta.kind and (meta.shape, meta.dtype) == (node.meta.shape, node.meta.dtype):
+        if meta is not None and meta.is_tensor and node.meta.is_tensor and (meta.shape, meta.dtype) == (node.meta.shape, node.meta.dtype):
             return name
     return None
 
@@ -86,7 +86,7 @@ def _without_dead(body: Graph) -> Graph:
     needed = set(refs(body.output))
     alive: list[Node] = []
     for n in reversed(body.nodes):
-        if n.name in needed or n.meta.kind != "tensor":
+        if n.name in needed or not n.meta.is_tensor:
             alive.append(n)
             needed.update(n.uses())
     return replace(body, nodes=tuple(reversed(alive)))

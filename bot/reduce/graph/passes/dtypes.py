@@ -29,7 +29,7 @@ _COARSE = ("float16", "bfloat16")
 def edits(program: Program) -> list[Edit]:
     """One edit for each unusual dtype of `program`, the most unusual first."""
     inputs = program.graph.sources
-    present = {i.meta.dtype for i in inputs if i.meta.kind == "tensor" and i.meta.dtype in _PLAIN}
+    present = {i.meta.dtype for i in inputs if i.meta.is_tensor and i.meta.dtype in _PLAIN}
     return [_replace(dtype) for dtype in sorted(present, key=lambda d: (-dtype_rank(d), d))]
 
 
@@ -40,7 +40,7 @@ def in_float32(program: Program) -> Program | None:
     An operation that is wrong by 1 % is within the tolerance of a half-precision comparison as long as it stands alone: there only a sum of
     many such errors shows. In float32 the operation itself does.
     """
-    coarse = any(item.meta.kind == "tensor" and item.meta.dtype in _COARSE for item in program.graph.sources)
+    coarse = any(item.meta.is_tensor and item.meta.dtype in _COARSE for item in program.graph.sources)
     if not coarse or program.recipe.tolerance is not None:
         return None
     for dtype in _COARSE:

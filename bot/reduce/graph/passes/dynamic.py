@@ -85,7 +85,7 @@ def _unmarked(place: Place) -> Edit:
 
 
 def _places(program: Program) -> list[Place]:
-    return [(item.name, dim) for item in program.graph.inputs if item.meta.kind == "tensor" for dim in item.meta.dynamic]
+    return [(item.name, dim) for item in program.graph.inputs if item.meta.is_tensor for dim in item.meta.dynamic]
 
 
 def _size(program: Program, place: Place) -> int:

@@ -26,7 +26,7 @@ def edits(program: Program) -> list[Edit]:
     found: list[Edit] = []
     first: dict[object, Input] = {}
     for item in program.graph.inputs:
-        if item.meta.kind != "tensor":
+        if not item.meta.is_tensor:
             continue
         key = (item.meta.shape, item.meta.stride, item.meta.dtype, item.meta.device)
         if key in first:
@@ -49,7 +49,7 @@ def _to_input(name: str) -> Edit:
     def edit(program: Program) -> Program | None:
         graph = program.graph
         moved = next((c for c in graph.constants if c.name == name), None)
-        if moved is None or moved.meta.kind != "tensor":
+        if moved is None or not moved.meta.is_tensor:
             return None
         plain = replace(moved, parameter=False, requires_grad=moved.requires_grad and program.recipe.needs_gradients)
         rest = tuple(c for c in graph.constants if c.name != name)

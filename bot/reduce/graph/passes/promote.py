@@ -45,9 +45,9 @@ def _bodies(graph: Graph) -> list[Graph]:
 def _alone(program: Program, body: Graph) -> Program | None:
     body = bind_symbols(body)
     metas = body.metas()
-    results = [name for name in dict.fromkeys(refs(body.output)) if name in metas and metas[name].kind == "tensor"]
+    results = [name for name in dict.fromkeys(refs(body.output)) if name in metas and metas[name].is_tensor]
     needed = drop_unused(body)
-    if not results or any(item.meta.kind != "tensor" for item in needed.inputs):
+    if not results or not all(item.meta.is_tensor for item in needed.inputs):
         return None
     users = {item.name: [n.target for n in body.nodes if item.name in n.uses()] for item in needed.inputs}
     inputs = tuple(_input(program, item, users[item.name]) for item in needed.inputs)

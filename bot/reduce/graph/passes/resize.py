@@ -42,7 +42,7 @@ def sizes_of(program: Program) -> list[int]:
         return []
     weight: dict[int, int] = {}
     for item in program.graph.sources:
-        if item.meta.kind == "tensor":
+        if item.meta.is_tensor:
             for size in item.meta.shape:
                 if size > 1:
                     weight[size] = weight.get(size, 0) + item.meta.elements
@@ -63,7 +63,7 @@ def composed(graph: Graph) -> dict[int, tuple[int, ...]]:
     metas = graph.metas()
     for node in graph.nodes:
         source = node.args[0] if node.args else None
-        if not isinstance(source, Ref) or source.name not in metas or node.meta.kind != "tensor" or not is_view(node):
+        if not isinstance(source, Ref) or source.name not in metas or not node.meta.is_tensor or not is_view(node):
             continue
         for one, many in _groups(metas[source.name].shape, node.meta.shape):
             if len(one) == 1 and len(many) > 1:
@@ -171,7 +171,7 @@ def with_shape(program: Program, item: Input, shape: tuple[int, ...], *, keep_da
     Values that do not fit are made anew, or with `keep_data` are the corner of the recorded ones, and random integers of the same range: 0
     and 1 are within bounds wherever they are an index, but show little of what is wrong in others.
     """
-    if item.meta.kind != "tensor" or shape == item.meta.shape:
+    if not item.meta.is_tensor or shape == item.meta.shape:
         return item
     value = item.value
     if value.kind in ("blob", "literal", "expr"):

@@ -38,7 +38,7 @@ def run(incumbent: Incumbent) -> bool:
 def _alike(program: Program, node: Node) -> list[str]:
     metas = program.graph.metas()
     mine = ("tensor", node.meta.shape, node.meta.dtype, node.meta.device)
-    known = ((name, metas[name]) for name in dict.fromkeys(node.uses()) if name in metas and node.meta.kind == "tensor")
+    known = ((name, metas[name]) for name in dict.fromkeys(node.uses()) if name in metas and node.meta.is_tensor)
     return [name for name, meta in known if (meta.kind, meta.shape, meta.dtype, meta.device) == mine]
 
 

@@ -148,7 +148,7 @@ def _bisect(incumbent: Incumbent, size: int, change: Callable[[int, int], list[P
 
 def _untied(incumbent: Incumbent) -> None:
     """Shrinks single dimensions that their equals held back."""
-    inputs = [i for i in incumbent.program.graph.sources if i.meta.kind == "tensor"]
+    inputs = [i for i in incumbent.program.graph.sources if i.meta.is_tensor]
     tied = [size for item in inputs for size in item.meta.shape]
     places = [(item.name, dim) for item in inputs for dim, size in enumerate(item.meta.shape) if size > 2 and tied.count(size) > 1]
     for name, dim in places[:_MOST_DIMS]:

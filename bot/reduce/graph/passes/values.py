@@ -29,7 +29,7 @@ _SHORT = (*_PLAIN, "arange", "full")  # as plain to a reader
 def edits(program: Program) -> list[Edit]:
     """One edit for each input of `program` that is not made from plain values."""
     inputs = program.graph.sources
-    return [on_input(i.name, _with_plain_value) for i in inputs if i.meta.kind == "tensor" and i.value.kind not in _PLAIN]
+    return [on_input(i.name, _with_plain_value) for i in inputs if i.meta.is_tensor and i.value.kind not in _PLAIN]
 
 
 def _with_plain_value(program: Program, item: Input) -> Input:
@@ -46,7 +46,7 @@ def run(incumbent: Incumbent) -> bool:
     """Replaces the data of the inputs of `incumbent` that random numbers could not replace; says whether anything changed."""
     start = incumbent.key
     for item in incumbent.program.graph.sources:
-        if item.meta.kind != "tensor" or item.value.kind in _SHORT:
+        if not item.meta.is_tensor or item.value.kind in _SHORT:
             continue
         values = [Value("ones"), Value("zeros"), Value("arange"), written(item, item.meta.shape)]
         incumbent.offer_first([None if v is None else with_input(incumbent.program, replace(item, value=v)) for v in values], "values")

@@ -134,13 +134,13 @@ class Call:
         named = [(item.keyword, item.name) for item in self.inputs if item.keyword is not None]
         if named:
             parts.append("kwargs={" + ", ".join(f"{quoted(str(key))}: {name}" for key, name in named) + "}")
-        if any(item.meta.dynamic and item.meta.kind == "tensor" for item in self.inputs):
+        if any(item.meta.dynamic and item.meta.is_tensor for item in self.inputs):
             parts.append("dynamic_shapes={" + ", ".join(f"{quoted(item.name)}: {_dims(item.meta)}" for item in self.inputs) + "}")
         return f"torch.export.export({', '.join(parts)})"
 
     def _arguments(self) -> str:
         fresh = self.recipe.freshness
-        return self._given([f"{item.name}.clone()" if fresh and item.meta.kind == "tensor" else item.name for item in self.inputs])
+        return self._given([f"{item.name}.clone()" if fresh and item.meta.is_tensor else item.name for item in self.inputs])
 
     def _given(self, values: Sequence[str]) -> str:
         """The arguments of a call, with these values of the inputs."""
@@ -159,7 +159,7 @@ class Call:
             metas = [self.metas.get(item.name, Meta()) for item in output if isinstance(item, Ref)]
             if len(metas) == 1:
                 return self._summed("out[0]", metas[0])
-            if all(meta.kind == "tensor" and not meta.dtype.startswith("complex") for meta in metas):
+            if all(meta.is_tensor and not meta.dtype.startswith("complex") for meta in metas):
                 return f"sum({self._sum_of('o')} for o in out if o.requires_grad)"
         some = f"{self._sum_of('o.abs()')} for o in torch.utils._pytree.tree_leaves(out)"
         return f"sum({some} if isinstance(o, torch.Tensor) and o.requires_grad)"
@@ -167,7 +167,7 @@ class Call:
     def _summed(self, name: str, meta: Meta) -> str:
         if meta.dtype.startswith("complex"):
             return self._sum_of(f"{name}.abs()")
-        return name if meta.kind == "tensor" and meta.shape == () else self._sum_of(name)
+        return name if meta.is_tensor and meta.shape == () else self._sum_of(name)
 
     def _sum_of(self, value: str) -> str:
         return f"{value}.flatten().double().cumsum(0).sum()" if self.recipe.weighted else f"{value}.sum()"

@@ -43,10 +43,10 @@ def names_types(graph: Graph) -> bool:
 
 def in_float64(item: Input, fresh: bool) -> str:
     """The input `item` for the run in float64; `fresh`: the module changes its inputs."""
-    raised = _RAISED.get(item.meta.dtype) if item.meta.kind == "tensor" else None
+    raised = _RAISED.get(item.meta.dtype) if item.meta.is_tensor else None
     if raised is not None:
         return f"{item.name}.{raised}"
-    return f"{item.name}.clone()" if fresh and item.meta.kind == "tensor" else item.name
+    return f"{item.name}.clone()" if fresh and item.meta.is_tensor else item.name
 
 
 def tolerance(recipe: Recipe, dtypes: Iterable[str]) -> tuple[float, ...]:
@@ -84,7 +84,7 @@ def against_float64(recipe: Recipe, output: Arg, metas: dict[str, Meta], gradien
     if single:
         return lines
     flat = gradients or (isinstance(output, (tuple, list)) and all(isinstance(item, Ref) for item in output))
-    floats = all(meta.kind == "tensor" and meta.dtype.startswith(("float", "bfloat", "complex")) for meta in found)
+    floats = all(meta.is_tensor and meta.dtype.startswith(("float", "bfloat", "complex")) for meta in found)
     three = ("actual", "expected", "exact")
     if flat:
         each = ", ".join(three)

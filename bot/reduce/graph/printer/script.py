@@ -250,7 +250,7 @@ def _statements(graph: Graph, recipe: Recipe, names: dict[str, str]) -> list[str
             continue
         first = node.args[0] if node.args else None
         owner = metas.get(first.name, Meta()) if isinstance(first, Ref) else Meta()
-        statement = in_place(node, owner.kind == "tensor", names)
+        statement = in_place(node, owner.is_tensor, names)
         if statement is not None:
             put(statement)
             # `x += y` is x; the other statements have no value
@@ -308,7 +308,7 @@ def _comparable(output: Arg, metas: dict[str, Meta]) -> Arg:
 
     def counts(item: Arg) -> bool:
         if isinstance(item, Ref):
-            return metas.get(item.name, Meta()).kind not in ("int", "float", "bool")
+            return not metas.get(item.name, Meta()).is_number
         return item is not None and not isinstance(item, (int, float))
 
     if isinstance(output, (tuple, list)):
@@ -323,11 +323,11 @@ def _reason(program: Program, graph: Graph) -> list[str]:
     """Why the script has dynamic sizes, where that was asked."""
     if program.static_passes != program.preamble:
         return []
-    sizes = [f"{item.name}.size({dim})" for item in graph.inputs if item.meta.kind == "tensor" for dim in item.meta.dynamic]
+    sizes = [f"{item.name}.size({dim})" for item in graph.inputs if item.meta.is_tensor for dim in item.meta.dynamic]
     needed = "dynamic=True is needed" if program.recipe.dynamic else f"{' and '.join(sizes)} must be dynamic"
     return [f"# {needed}: with static sizes this passes"]
 
 
 def _marks(graph: Graph) -> list[str]:
-    tensors = (item for item in graph.inputs if item.meta.kind == "tensor")
+    tensors = (item for item in graph.inputs if item.meta.is_tensor)
     return [f"torch._dynamo.mark_dynamic({item.name}, {dim})" for item in tensors for dim in item.meta.dynamic]

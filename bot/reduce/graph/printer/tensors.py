@@ -37,7 +37,7 @@ def make(item: Input, *, dtype_default: str | None = "float32") -> str:
     value = item.value
     if value.kind == "expr":
         return str(value.args[0])
-    if item.meta.kind != "tensor":
+    if not item.meta.is_tensor:
         return str(value.args[0]) if value.args else {"int": "0", "float": "0.0", "bool": "False"}.get(item.meta.kind, "None")
     meta = item.meta
     kind = value.kind if meta.elements else "zeros"
