@@ -21,7 +21,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .children import AfterImport
+from .children import after
 from .protocol import CUDA_ARCH
 
 _SHARED = {80: 166_912, 86: 101_376, 87: 166_912, 89: 101_376, 90: 232_448, 100: 232_448, 103: 232_448, 120: 101_376}  # bytes for one block
@@ -36,11 +36,11 @@ def put_up() -> None:
     _cuda(arch, shared)
     if importlib.util.find_spec("triton") is not None:
         _triton(arch, shared)
-    _after("torch._inductor.compile_fx", _give_back_fakes)
-    _after("torch._inductor.runtime.triton_heuristics", _load_nothing)
-    _after("torch._inductor.fx_passes.joint_graph", _fold_on_cpu)
-    _after("torch._inductor.fx_passes.pad_mm", _pad_nothing)
-    _after("torch._inductor.select_algorithm", _time_nothing)
+    after("torch._inductor.compile_fx", _give_back_fakes)
+    after("torch._inductor.runtime.triton_heuristics", _load_nothing)
+    after("torch._inductor.fx_passes.joint_graph", _fold_on_cpu)
+    after("torch._inductor.fx_passes.pad_mm", _pad_nothing)
+    after("torch._inductor.select_algorithm", _time_nothing)
     # a module's parameters that move are swapped, which weak references to them forbid: the mode itself keeps some
     torch.utils.swap_tensors = _become
     # the device is said to be there, and still nothing may start it
@@ -60,14 +60,6 @@ class _Numbers(FakeTensorMode):
             dtype = args[0].dtype
             return True if dtype is torch.bool else 1.0 if dtype.is_floating_point else 1 + 0j if dtype.is_complex else 1
         return super().dispatch(func, types, args, kwargs or {})
-
-
-def _after(name: str, change: Callable[[Any], None]) -> None:
-    """Have the module `name` changed, now or when it is imported."""
-    if name in sys.modules:
-        change(sys.modules[name])
-    else:
-        AfterImport({name: lambda: change(sys.modules[name])})
 
 
 def _become(one: Any, other: Any) -> None:

@@ -41,7 +41,7 @@ def follow(role: str, argument: str = "") -> None:
     pass_without_sockets()
     if role == "capture":
         # a forked process has what this one has
-        _after("multiprocessing.process", _watch_run)
+        after("multiprocessing.process", _watch_run)
     os.environ[_VARIABLE] = f"{role}:{argument}"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [FOLLOW_DIRECTORY, os.environ.get("PYTHONPATH", "")]))
 
@@ -54,7 +54,7 @@ def start() -> None:
     role, _, argument = os.environ.get(_VARIABLE, "").partition(":")
     AfterImport({"multiprocessing.resource_sharer": pass_without_sockets, "multiprocessing.connection": listen_on_loopback})
     if role == "capture":
-        _after("multiprocessing.process", _watch_run)
+        after("multiprocessing.process", _watch_run)
         AfterImport({"torch": lambda: _wait_for_compiler(argument)})
     elif role == "control":
         AfterImport({"torch": _control})
@@ -83,9 +83,9 @@ def _watch_hook() -> None:
     sys.excepthook = excepthook
 
 
-def _watch_run() -> None:
+def _watch_run(of_processes: Any) -> None:
     """A process of multiprocessing prints its error and leaves with a status."""
-    process: Any = sys.modules["multiprocessing.process"].BaseProcess
+    process = of_processes.BaseProcess
     original = process._bootstrap
 
     @functools.wraps(original)
@@ -148,12 +148,12 @@ def _is_plain(value: Any) -> bool:
     return value is None or type(value) in (bool, int, str, bytes) or (type(value) is float and math.isfinite(value))
 
 
-def _after(module: str, action: Callable[[], None]) -> None:
-    """Call `action` once the `module` has been imported, which it may have been."""
-    if module in sys.modules:
-        action()
+def after(name: str, change: Callable[[Any], None]) -> None:
+    """Have the module `name` changed once it has been imported, which it may have been."""
+    if name in sys.modules:
+        change(sys.modules[name])
     else:
-        AfterImport({module: action})
+        AfterImport({name: lambda: change(sys.modules[name])})
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
@@ -199,7 +199,7 @@ def _wait_for_compiler(order_file: str) -> None:
     entries.watch(torch, "compile")
     entries.watch(torch.export, "export")
     for module, name in (("torch._dynamo", "optimize"), ("torch._inductor", "aoti_compile_and_package")):
-        _after(module, functools.partial(entries.watch_module, module, name))
+        after(module, functools.partial(entries.watch, name=name))
 
 
 class _Entries:
@@ -210,9 +210,6 @@ class _Entries:
         self._watched: list[tuple[Any, str, Any, Any]] = []
         self._lock = threading.RLock()
         self._done = False
-
-    def watch_module(self, module: str, name: str) -> None:
-        self.watch(sys.modules[module], name)
 
     def watch(self, owner: Any, name: str) -> None:
         original = getattr(owner, name, None)
