@@ -35,6 +35,7 @@ _SCHEDULES = f"scheduler{LOGGED}"
 _UNWRITTEN = re.compile(r"(?P<plain>CRITICAL:torch\._inductor\.scheduler:)?Error in codegen for ")
 # What an operator raised that ran on tensors that hold no values.
 _FAKES = f"fake_tensor{LOGGED}"
+_META = "failed while attempting to run meta for "
 _ERROR = re.compile(rf"[A-Za-z_][\w.]{{0,200}}{ERRORS}: ")
 # So many of the last lines that torch logged may tell of a fault of the machine.
 MAX_LOGGED = 2_000
@@ -73,10 +74,11 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     if any(who.endswith(_GUARDS) for who in log.who):
         yield Failure("a program", "", _of_guard(log), seen=Seen.LOGGED, note=f"a guard could not be made, {_UNTOLD}")
         return
-    raised = [line for line, who in zip(log.text, log.who, strict=True) if who.endswith(_FAKES) and _ERROR.match(line)]
-    if raised:
+    fakes = [line for line, who in zip(log.text, log.who, strict=True) if who.endswith(_FAKES)]
+    raised = next(filter(_ERROR.match, reversed(fakes)), "")
+    if raised or any(line.startswith(_META) for line in fakes):
         note = f"an operator failed where its results are traced, {_UNTOLD}"
-        yield Failure("a program", "", f"{HEADER}\n{raised[-1]}", seen=Seen.LOGGED, note=note)
+        yield Failure("a program", "", raised and f"{HEADER}\n{raised}", seen=Seen.LOGGED, note=note)
         return
     unanswered = (who.endswith(_ASKS) and line.startswith(_UNANSWERED) for line, who in zip(log.text, log.who, strict=True))
     if any(unanswered) or any(map(_ASKED_FOR.match, log.text)):
