@@ -604,3 +604,9 @@ def test_the_only_error_of_a_text_that_says_that_compiling_fails(title: str, sai
 )
 def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expected: list[str]) -> None:
     assert verdicts(f"# A title\n\nI tried a model.\n\n{said}\n") == expected
+
+
+def test_a_process_that_quotes_a_class_and_is_cut_off() -> None:
+    raised = 'Traceback (most recent call last):\n  File "/w/a.py", line 1, in f\n    raise Exception(\nException: It failed: {}: An exc'
+    assert verdicts(raised.format("SubprocException")) == ["possible"]
+    assert verdicts(raised.format("MadeUpException")) == []
