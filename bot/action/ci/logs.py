@@ -232,7 +232,7 @@ class _Log:
             if any(block.who.endswith(LOGGED) or (is_whole(block.text) and not is_elsewhere(block.text)) for block in self.printed.all):
                 return []
             shown = next(self._programs(list(self.printed.all)[-1:]))
-            return list(cut_off.told(shown, self.lines.text))
+            return list(cut_off.told(shown, self.lines.text)) or list(named_tests.failures(self.lines.text))
         text = self.lines.text
         tests = named_tests.failures, named_tests.progressed
         readers = (*tests, told_errors.failures, told_errors.titled, cut_off.raised, named_tests.commanded)

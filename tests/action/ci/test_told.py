@@ -610,3 +610,9 @@ def test_a_process_that_quotes_a_class_and_is_cut_off() -> None:
     raised = 'Traceback (most recent call last):\n  File "/w/a.py", line 1, in f\n    raise Exception(\nException: It failed: {}: An exc'
     assert verdicts(raised.format("SubprocException")) == ["possible"]
     assert verdicts(raised.format("MadeUpException")) == []
+
+
+@pytest.mark.parametrize("title", ["made/test_compile.py::test_a[x] fails now", "A title"])
+def test_a_test_that_a_title_names_above_a_traceback_that_is_cut_off(title: str) -> None:
+    found = candidates.rows(f"# {title}\n\n```\n{CUT}", CheckoutPaths([]))
+    assert [row["test"] for row in found] == (["made/test_compile.py::test_a[x]"] if "::" in title else [])
