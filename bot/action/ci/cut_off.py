@@ -11,8 +11,9 @@ from bot.action.ci import told_errors
 from bot.action.ci.compiles import ADVICE, CLASSES, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS, ends_at_import
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import is_compiled, sign
+from bot.action.ci.lines import title
 from bot.action.ci.python_words import HEADER, JOINTS
-from bot.action.ci.told_errors import COMPILING, EAGER, FAILS, WENT_ON
+from bot.action.ci.told_errors import COMPILING, EAGER, FAILS, TO_DO, WENT_ON
 from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, PrintedTraceback, is_whole
 
 _OF_COMPILER = re.compile(
@@ -24,8 +25,8 @@ _OF_COMPILER = re.compile(
 # What nothing but the compiler raises.
 _RAISED = CLASSES | {"Unsupported"}
 # How it is said that compiling fails.
-_NOT_WORKING = re.compile(
-    r"\berrs\b|\b(?:can't|cannot|could(?:n't| not)|unable to)\b|\b(?:does|do|did)(?:n't| not) (?:seem to |appear to )?work"
+_FAILING = re.compile(
+    rf"{FAILS.pattern}|\berrs\b|\b(?:can't|cannot|could(?:n't| not)|unable to)\b|\b(?:does|do|did)(?:n't| not) (?:seem to |appear to )?work"
     r"|\bnot working\b|\bincompatib|\b(?:assert|abort|break)s\b|\bbroken\b",
     re.IGNORECASE,
 )
@@ -33,7 +34,8 @@ _NOT_WORKING = re.compile(
 _NO_WORDS = re.compile(
     r" {2}|.{0,200}\b(?:[WIVDE]\d{4} \d\d:|WARNING|INFO|DEBUG|Warning:)\b|(?:import|from|def|@|[+-]\s)|[\w.]{1,60} ?[=(]|E  |>  "
 )
-_SENTENCES = re.compile(r"(?<=[.!?]) ")
+# Sentences, and parts of one that tell of two things.
+_SENTENCES = re.compile(r"(?<=[.!?]) | but |[,;] (?:while|whereas) ")
 MAX_SAID = 2_000
 # What a program makes with the compiler; a module may compile itself. A function that it compiles; and what a frame shows of the source.
 _NAME = re.compile(
@@ -54,6 +56,14 @@ _GRAPH = re.compile(
 )
 _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception): \S")
 _TICKED = re.compile(rf"`(?P<said>{_ERROR.pattern}[^\n`]{{0,1000}})`")
+_ANY = re.compile(rf"\b{_ERROR.pattern}")
+# What happened, by itself: not what is said of errors, or in a list, and not that it is slow.
+_HAPPENS = re.compile(
+    r"^(?!\* ).*?\b(?:fail(?:s|ed|ing|ures?)?|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)"
+    r"|(?:errors?|exceptions?)(?! (?:messages?|handl\w{1,4}|types?|codes?|class(?:es)?|reports?|paths?|logs?)\b))\b",
+    re.IGNORECASE,
+)
+_TOLD = "the text tells that compiling fails"
 _COMPILES = "the log ends within a traceback, below what the program compiles"
 _SAID = "the text tells that compiling fails, and the log ends within a traceback"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
@@ -121,7 +131,21 @@ def raised(lines: list[str]) -> Iterator[Failure]:
     if len(found) == 1:
         error = found.pop()
         if not told_errors.is_of_others(error):
-            yield Failure("a program", "", f"{HEADER}\n{error}", seen=Seen.LOGGED, note="the text tells that compiling fails")
+            yield Failure("a program", "", f"{HEADER}\n{error}", seen=Seen.LOGGED, note=_TOLD)
+
+
+def unshown(lines: list[str]) -> Iterator[Failure]:
+    """The failure of which the words in such `lines` say that compiling fails, and nothing more: there is no error in them.
+
+    A change says so of what it mends, and documentation of what may happen.
+    """
+    head = title(lines)
+    if TO_DO.match(head) or WENT_ON.search(head) or any(_ANY.search(line[:MAX_SAID]) for line in lines):
+        return
+    # what is fenced is a program, or a log
+    words = (line for part in "\n".join(lines).split("\n```\n")[::2] for line in part.split("\n"))
+    if any(_says(line, _HAPPENS) for line in words):
+        yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"{_TOLD}, and shows no error")
 
 
 def _calls_compiled(traceback: str, lines: list[str]) -> bool:
@@ -134,11 +158,8 @@ def _calls_compiled(traceback: str, lines: list[str]) -> bool:
     return any(re.search(rf"(?<![\w.]){re.escape(name)}(?:\.\w{{1,60}})?[(),]", source) for name in names for source in sources)
 
 
-def _says(line: str) -> bool:
-    """Whether a `line` of words says that compiling fails, and not that eager does, or that it went on."""
+def _says(line: str, how: re.Pattern[str] = _FAILING) -> bool:
+    """Whether a `line` of words says that compiling fails, as `how` finds it, and not that eager does, or that it went on."""
     words = line[:MAX_SAID]
-    fails = any(
-        COMPILING.search(said) and (FAILS.search(said) or _NOT_WORKING.search(said)) and not EAGER.search(said)
-        for said in _SENTENCES.split(words)
-    )
+    fails = any(COMPILING.search(said) and how.search(said) and not EAGER.search(said) for said in _SENTENCES.split(words))
     return fails and not (_NO_WORDS.match(words) or WENT_ON.search(words))

@@ -117,7 +117,7 @@ _LACKS = (
     (re.compile(r"\b0 active drivers"), "no GPU that triton knows"),
     (
         re.compile(
-            r"(?:Dynamo|torch\.compile) is not supported (?:on|with) (?:Python|Windows|macOS)\b"
+            r"(?:Dynamo|torch\.compile) (?:is not supported|does(?:n't| not) work) (?:on|with) (?:Python|[Ww]indows|macOS)\b"
             r"|(?:Windows|macOS|Python [\d.]{1,9}\+?) not (?:yet )?supported for torch\.compile"
         ),
         "a Python or a system that torch.compile does not support",

@@ -39,12 +39,13 @@ FAILS = re.compile(
 )
 # What somebody compiles with, in words, no path, and what tells of eager, too, or that something may happen. Another Dynamo is a server.
 COMPILING = re.compile(
-    r"\b(?:py)?torch[._ -]compil|\b[Cc]ompiled[ _](?:autograd|graph)\b|\btorch\.export\b|(?<![\w/])(?:[Tt]orch_?)?(?:dynamo|[Ii]nductor)\b"
-    r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
+    r"\b(?i:(?:py)?torch[._ -]compil(?!er\.))|\b[Cc]ompiled[ _](?:autograd|graph)\b"
+    r"|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))|(?<![\w/])(?:[Tt]orch_?)?(?:dynamo|[Ii]nductor)\b|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 EAGER = re.compile(
-    r"\beager|\b(?:without|disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b"
-    r"|(?:\bnot|n't|\bnever) (?:fail|crash|err|rais|throw)",
+    r"\beager|\bwithout\b(?=.{0,40}(?:compil|inductor|dynamo|export|\bit\b|\bthis\b))"
+    r"|\b(?:disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b"
+    r"|(?:\bnot|n['\u2019]t|\bnever) (?:fail|crash|err|rais|throw)",
     re.IGNORECASE,
 )
 # What compiles; and the class that triton raises for any kernel.
@@ -52,7 +53,7 @@ COMPILED = re.compile(r"\btorch\.compile\b|\b(?:Torch)?[Ii]nductor\b")
 _OF_TRITON = "CompilationError"
 _NO_WORDS = re.compile(r"#|[+-]\s|.{0,200}\b(?:[WIVD]\d{4} \d\d:|WARNING|INFO|DEBUG)\b")
 WENT_ON = re.compile(
-    r"\b(?:fall(?:s|ing)?|fell) back\b|\bgraph breaks?\b|\bno longer\b|\b(?:fix|resolve?|mend)(?:e?s|e?d|ing)?\b", re.IGNORECASE
+    r"\b(?:fall(?:s|ing)?|fell) back\b|\bgraph[- ]breaks?\b|\bno longer\b|\b(?:fix|resolve?|mend)(?:e?s|e?d|ing)?\b", re.IGNORECASE
 )
 # A class of the compiler's, without its message, of which a sentence or a title says that it was raised; not that it should be, or is not.
 _RAISED = re.compile(

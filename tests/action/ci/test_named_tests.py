@@ -112,7 +112,7 @@ def test_a_title_that_is_the_id_of_a_test(title: str, expected: list[str]) -> No
         ("# Report what fails to export", "python test/test_a.py -k test_export_b", []),
         ("# It runs", "If `python test/test_a.py -k test_export_b` fails, it is made up.", []),
         # one of them may pass
-        ("# Inductor fails", "pytest -q test/test_a.py -k test_export_b\npytest -q test/test_a.py", []),
+        ("# It fails to export", "pytest -q test/test_a.py -k test_export_b\npytest -q test/test_a.py", []),
     ],
 )
 def test_the_only_command_of_a_text_that_says_that_it_fails(title: str, line: str, expected: list[str]) -> None:

@@ -606,6 +606,42 @@ def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expec
     assert verdicts(f"# A title\n\nI tried a model.\n\n{said}\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("It passes in eager mode but crashes during `torch.compile`.", ["possible"]),
+        ("I tried torch.compile(), and got errors as below.", ["possible"]),
+        ("# Torch Compiled model error at a step", ["possible"]),
+        ("# `torch._inductor.aoti_compile_and_package` fails", ["possible"]),
+        ("# torch.compile crashes on a GPU without made-up support", ["possible"]),
+        # what it does not say: a failure, one of the compiler's, one that is there
+        ("It passes with torch.compile but crashes in eager mode.", []),
+        ("# torch.compile is not working", []),
+        ("torch.compile doesn\u2019t crash there.", []),
+        ("It fails without torch.compile.", []),
+        ("The dynamo error message is made up.", []),
+        ("The error type raised by torch.compiler.made_up.", []),
+        ("Dynamo graph-breaks there, with an error.", []),
+        ("* torch.compile fails", []),
+        ("# Fix a failure of torch.compile", []),
+        ("# [easy] Skip a test that fails with torch.compile", []),
+        ("# [easy] Skip a test\n\nIt fails with torch.compile.", []),
+        # of something else, or of the machine
+        ("torch.compile fails, and there is a ValueError: made up", []),
+        ("torch.compile fails with an out of memory error.", []),
+        ("It fails because torch.compile doesn't work on windows", []),
+        ("```\ntorch.compile fails\n```", []),
+    ],
+)
+def test_words_alone_that_say_that_compiling_fails(words: str, expected: list[str]) -> None:
+    text = f"{words}\n\nThanks!\n" if words.startswith("#") else f"# A title\n\n{words}\n\nThanks!\n"
+    assert verdicts(text) == expected
+    found = [row for row in candidates.rows(text, CheckoutPaths([])) if row["verdict"] == "possible"]
+    assert ["shows no error" in str(row["why"]) for row in found] == [True] * len(expected)
+    assert verdicts(f"{text}{ENDED}") == []
+    assert verdicts("it runs\n" * 300 + text) == []
+
+
 def test_a_process_that_quotes_a_class_and_is_cut_off() -> None:
     raised = 'Traceback (most recent call last):\n  File "/w/a.py", line 1, in f\n    raise Exception(\nException: It failed: {}: An exc'
     assert verdicts(raised.format("SubprocException")) == ["possible"]
