@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -16,7 +17,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 6
-# Seconds. GitHub asks for a minute after its secondary limit, and doubles where nothing says how long.
+# Seconds. GitHub asks for a minute after a limit of which nothing says how long it lasts, and for more each time.
 FIRST_WAIT, SECONDARY_WAIT = 1.0, 60.0
 # All waits of one client together, also those for answers that did not come: the job must have time left to say that it gave up.
 PATIENCE = 600.0
@@ -25,6 +26,7 @@ TIMEOUT = 30.0
 SHORT_TIMEOUT = 11.0
 PAGE = 100
 _PASSING = frozenset({429, 500, 502, 503, 504})
+_LIMITED = frozenset({403, 429})
 _LOST = (
     requests.ConnectionError,
     requests.Timeout,
@@ -108,7 +110,7 @@ def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
         wait = after
     elif headers.get("x-ratelimit-remaining") == "0" and reset is not None:
         wait = max(wait, reset - now + 1)
-    elif isinstance(error, RateLimitExceededException):
+    elif isinstance(error, GithubException) and error.status in _LIMITED:
         wait = SECONDARY_WAIT * 2.0 ** (attempt - 1)
     return max(wait, 0.0)
 
@@ -345,7 +347,13 @@ def _of_kind(data: Any, kind: type[Any] | tuple[type[Any], ...]) -> Any:
 
 def _check(answer: requests.Response) -> None:
     if answer.status_code >= 400:
-        raise GithubException(answer.status_code, {"message": answer.reason}, dict(answer.headers), answer.reason)
+        try:
+            said = json.loads(next(answer.iter_content(1 << 16), b""))
+        except ValueError:
+            said = None
+        # a limit may be known by its words alone
+        told = said if isinstance(said, dict) and isinstance(said.get("message"), str) else {"message": answer.reason}
+        raise Requester.createException(answer.status_code, dict(answer.headers), told)
 
 
 def _words(error: BaseException | None) -> str:

@@ -41,7 +41,8 @@ def client(stub: Stub, clock: Clock, login: str | None = "bot") -> GitHub:
         (Fault(403, body=SECONDARY), 60.0),
         (Fault(403, {"Retry-After": "7"}), 7.0),
         (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1000040"}), 41.0),
-        (Fault(429), 1.0),
+        (Fault(429), 60.0),
+        (Fault(403, {"Retry-After": "Fri, 27 Nov 2026 23:59:00 GMT"}), 60.0),
         (Fault(429, {"Retry-After": "9"}), 9.0),
         (Fault(500), 1.0),
         (Fault(502, body="<html>Bad gateway</html>"), 1.0),
@@ -51,7 +52,21 @@ def client(stub: Stub, clock: Clock, login: str | None = "bot") -> GitHub:
         (Fault(200, {"Content-Type": "application/json"}, "[" * 100_000), 1.0),
         (Fault(200, {"Content-Encoding": "gzip"}, "not packed"), 1.0),
     ],
-    ids=["secondary", "403 after", "primary", "429", "429 after", "500", "502 html", "503 words", "504", "reset", "deep", "not packed"],
+    ids=[
+        "secondary",
+        "403 after",
+        "primary",
+        "429",
+        "403 date",
+        "429 after",
+        "500",
+        "502 html",
+        "503 words",
+        "504",
+        "reset",
+        "deep",
+        "not packed",
+    ],
 )
 @pytest.mark.parametrize("verb", ["GET", "POST", "PATCH"])
 @pytest.mark.parametrize("late", [False, True])
@@ -380,9 +395,18 @@ def test_of_a_long_log_the_end_is_kept(stub: Stub, monkeypatch: pytest.MonkeyPat
 def test_a_download_is_tried_again(stub: Stub) -> None:
     clock = Clock()
     stub.answers["GET", f"/repos/{REPO}/actions/jobs/5/logs"] = 200, b"log"
-    stub.faults = [Fault(0), Fault(502, body="<html>")]
+    stub.faults = [Fault(0), Fault(502, body="<html>"), Fault(403, body=SECONDARY)]
     assert client(stub, clock).job_log(REPO, 5) == "log"
-    assert clock.slept == [1.0, 2.0]
+    assert clock.slept == [1.0, 2.0, 240.0]
+
+
+@pytest.mark.parametrize("body", ["<html>", "[]", '{"message": 5}', '{"message": "no permission"}'])
+def test_a_download_that_is_refused_is_an_error_at_once(stub: Stub, body: str) -> None:
+    clock = Clock()
+    stub.faults = [Fault(403, body=body)]
+    with pytest.raises(GitHubError, match=r"403 (?:Forbidden|no permission)"):
+        client(stub, clock).job_log(REPO, 5)
+    assert clock.slept == []
 
 
 GARBLED = {
