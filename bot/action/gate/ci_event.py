@@ -52,6 +52,7 @@ class RedRun:
         self._repository, self._default = event.repository.full_name, event.repository.default_branch
         self._key = key(settings.name, f"run-{self._run.id}-{self._run.run_attempt}")
         self._marker = marker(self._key, settings.run_id)
+        self._unsaid: list[int] = []  # issues on which no comment could be written
 
     def outcome(self) -> Decision:
         """Requests, with the comment or the issue that says so; or nothing: nobody asked, so nobody is told why not.
@@ -98,7 +99,8 @@ class RedRun:
             posted = self._first_to_tell(self._posted(made, pull.number, table), pull.number, table)
         else:
             posted = self._posted_apart(taken, first, table)
-        return Decision("requests", tuple(posted), table) if posted else Decision("nothing", note=_UNSAID)
+        note = "\n\n".join([table, *(f"On #{issue} {_UNSAID}." for issue in self._unsaid)])
+        return Decision("requests", tuple(posted), note) if posted else Decision("nothing", note=_UNSAID)
 
     def _posted_apart(self, taken: Sequence[groups.Group], first: Request, table: str) -> list[Request]:
         """The requests for the groups `taken`, each with a comment on the issue about its signature.
@@ -249,6 +251,7 @@ class RedRun:
         comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body, failures, hint=hint)
         if comment is None:
             # as where the conversation is locked: the result could not be posted, nor the request be counted, and nobody waits for it
+            self._unsaid.append(issue)
             return ()
         known = {"comment": comment, "marker": marker(self._key, self._settings.run_id, failures)}
         return tuple(request.model_copy(update={"answer": request.answer.model_copy(update=known)}) for request in requests)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from bot.action.gate.comment_event import Conversation
 from bot.action.gate.gate import matrix
 from bot.action.gate.requests import Decision
 from bot.action.github.resources import Artifact, Comment, WorkflowRun
+from bot.action.github.transport import GitHubError
 from bot.models.failure import Phase
 from tests.action import canaries
 from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, asked, finished, settings, zipped
@@ -477,6 +479,19 @@ def test_what_cannot_be_told_of_is_not_done(pull: bool) -> None:
     made = outcome(finished(run), api)
     assert (made.status, made.requests) == ("nothing", ())
     assert "no comment" in made.note
+
+
+def test_of_an_issue_on_which_nothing_can_be_written_the_summary_says_so() -> None:
+    class Locked(Memory):
+        def upsert_comment(self, repository: str, issue: int, *told: Any, **more: Any) -> Comment:
+            if issue == 500:
+                raise GitHubError("POST: 403 Unable to create comment because issue is locked.", 403)
+            return super().upsert_comment(repository, issue, *told, **more)
+
+    api = Locked()
+    made = outcome(finished(api.add_run(20, "pytest", sha=MAIN, branch="main", event="push")), api)
+    assert [request.answer.issue for request in made.requests] == [501]
+    assert "\n\nOn #500 no comment could be written" in made.note
 
 
 def test_where_issues_are_disabled_nothing_is_done() -> None:

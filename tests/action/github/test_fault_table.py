@@ -82,7 +82,12 @@ class World(Stub):
             held = self.issues.setdefault(int(parent), [])
             if verb == "GET":
                 return 200, held
-            made = {"id": 5000 + sum(map(len, self.issues.values())), "body": said["body"], "created_at": NOW}
+            made = {
+                "id": 5000 + sum(map(len, self.issues.values())),
+                "body": said["body"],
+                "created_at": NOW,
+                "issue_url": path.removesuffix("/comments"),
+            }
             held.append(
                 made | {"user": {"login": BOT, "id": 2}, "html_url": f"https://github.com/{memory.REPO}/issues/{parent}#c{made['id']}"}
             )
@@ -91,7 +96,7 @@ class World(Stub):
             known = next((one for held in self.issues.values() for one in held if str(one["id"]) == last), None)
             if known is None:
                 return 404, {"message": "Not Found"}
-            known["body"] = said["body"]
+            known["body"] = said.get("body", known["body"])
             return 200, known
         if last == "issues":
             if verb == "GET":
@@ -157,7 +162,8 @@ def check(ended: dict[str, Any], world: World, *, asked: bool) -> None:
     assert len(marks) == len(set(marks)), marks
     assert len({one["title"] for one in world.opened}) == len(world.opened)
     if ended["gate"] != 0:
-        assert ended["gate"] in (1, 7) or (ended["gate"] == 6 and "can still be read" in ended["gate summary"]), ended
+        words = ("can still be read", "nothing is minimized")
+        assert ended["gate"] in (1, 7) or (ended["gate"] == 6 and any(said in ended["gate summary"] for said in words)), ended
         assert ended["gate summary"].strip() or any("could not" in body or "did not" in body for body in bodies), (ended, bodies)
         return
     if ended["report"] is None:
@@ -165,7 +171,9 @@ def check(ended: dict[str, Any], world: World, *, asked: bool) -> None:
         return
     answers = [body for body in bodies if "Minimized" in body and "import torch" in body]
     if ended["report"] == 0:
-        assert len(answers) == (1 if asked else len(world.issues)) > 0, bodies
+        # of an issue on which nothing can be written the gate says so
+        unsaid = ended["gate summary"].count("no comment could be written")
+        assert len(answers) == (1 if asked else len(world.issues) - unsaid) > 0, (ended, bodies)
     else:
         assert ended["report"] == 8, ended
         assert "Minimized" in ended["summary"]
