@@ -88,7 +88,7 @@ def _contents(settings: Settings, api: GitHub) -> Finding:
     try:
         commit = api.commit(settings.repository, "HEAD")
     except GitHubError as error:
-        return Finding(what, False, f"give it to the job that calls the workflow ({error})")
+        return _not_read(what, "give it to the job that calls the workflow", error)
     return Finding(what, True, f"the default branch is at {commit[:12]}")
 
 
@@ -97,8 +97,14 @@ def _actions(settings: Settings, api: GitHub) -> Finding:
     try:
         api.recent_runs(settings.repository)
     except GitHubError as error:
-        return Finding(what, False, f"give `actions: write` to the job that calls the workflow; /minify stop needs that ({error})")
+        return _not_read(what, "give `actions: write` to the job that calls the workflow; /minify stop needs that", error)
     return Finding(what, True, "runs can be read")
+
+
+def _not_read(what: str, to_do: str, error: GitHubError) -> Finding:
+    """What an `error` says of a permission: nothing, where GitHub did not refuse."""
+    refused = error.status in (401, 403, 404)
+    return Finding(what, False, f"{to_do} ({error})") if refused else Finding(what, None, f"cannot be known: {error}")
 
 
 def _runner(settings: Settings, api: GitHub) -> Finding:
@@ -108,28 +114,25 @@ def _runner(settings: Settings, api: GitHub) -> Finding:
     if len(wanted) == 1 and _HOSTED.fullmatch(wanted[0]):
         return Finding(what, True, "a machine of GitHub's; it has no GPU unless your organization made it so")
     try:
-        runners = api.runners(settings.repository)
-        return _by_runs(what, wanted, settings, api) if runners is None else _by_list(what, wanted, runners)
+        runners = api.runners(settings.repository) or []
+        return _by_list(what, wanted, runners) or _by_runs(what, wanted, settings, api, runners)
     except GitHubError as error:
         return Finding(what, None, f"cannot be known: {error}")
 
 
-def _by_list(what: str, wanted: Sequence[str], runners: Sequence[Runner]) -> Finding:
-    """From the list of runners, where the token may read it: that of a workflow may not."""
+def _by_list(what: str, wanted: Sequence[str], runners: Sequence[Runner]) -> Finding | None:
+    """From the list of runners, where the token may read it: that of a workflow may not. An organization's are not in it."""
     fitting = [runner for runner in runners if _covers(runner.label_names, wanted)]
     online = [runner.name for runner in fitting if runner.status == "online"]
     if online:
         return Finding(what, True, f"online: {', '.join(online)}")
-    if fitting:
-        return Finding(what, False, f"offline: {', '.join(runner.name for runner in fitting)}; start it")
-    near = _near(wanted, [label for runner in runners for label in runner.label_names])
-    return Finding(what, False, f"no runner of the repository itself has the label{near}")
+    return Finding(what, False, f"offline: {', '.join(runner.name for runner in fitting)}; start it") if fitting else None
 
 
-def _by_runs(what: str, wanted: Sequence[str], settings: Settings, api: GitHub) -> Finding:
-    """From jobs of the last runs: a machine that took one with these labels was there."""
+def _by_runs(what: str, wanted: Sequence[str], settings: Settings, api: GitHub, runners: Sequence[Runner]) -> Finding:
+    """From jobs of the last runs: a machine that took one with these labels was there. None of the `runners` that are known has them."""
     waiting = 0
-    known: list[str] = []
+    known = [label for runner in runners for label in runner.label_names]
     for run in api.recent_runs(settings.repository)[:MOST_RUNS]:
         for job in api.jobs(settings.repository, run.id):
             fits = _covers(job.labels, wanted)
@@ -142,7 +145,8 @@ def _by_runs(what: str, wanted: Sequence[str], settings: Settings, api: GitHub) 
         said = f"{waiting} jobs wait for it, and no machine took one in the last {MOST_RUNS} runs: is one online?"
         group = "An organization's group of runners takes no job of a public repository unless that is set"
         return Finding(what, False, f"{said} {group}{near}")
-    return Finding(what, None, f"no job of the last {MOST_RUNS} runs asked for it, and this token may not list runners{near}")
+    listed = "no runner of the repository itself has the label" if runners else "this token lists no runner of the repository"
+    return Finding(what, False if runners else None, f"no job of the last {MOST_RUNS} runs asked for it, and {listed}{near}")
 
 
 def _covers(labels: Sequence[str], wanted: Sequence[str]) -> bool:

@@ -87,6 +87,17 @@ def test_the_runner_by_the_list(status: str, label: str, good: bool, words: str)
     assert words in found("runner", api, runner_label='["self-hosted", "gpu"]')[1]
 
 
+@pytest.mark.parametrize("listed", [[], [Runner.model_validate({"name": "a", "status": "online", "labels": [{"name": "cpu"}]})]])
+def test_a_runner_of_the_organization_is_known_by_what_runs_did(listed: list[Runner]) -> None:
+    """GitHub lists those of the repository alone (documentation of "List self-hosted runners for a repository")."""
+    api = Listing()
+    api.runners_known = listed
+    assert found("runner", api, runner_label="gpu")[0] is (False if listed else None)
+    took(api, 20, "self-hosted", "gpu", runner="of-all-1")
+    good, words = found("runner", api, runner_label="gpu")
+    assert (good, "of-all-1 took a job of the run 20" in words) == (True, True)
+
+
 def test_the_labels_of_the_input() -> None:
     assert labels_of("gpu") == ("gpu",)
     assert labels_of('["a", "b"]') == ("a", "b")
@@ -109,16 +120,19 @@ def test_what_is_to_change(what: str, inputs: dict[str, Any], words: str) -> Non
     assert words in said
 
 
-def test_where_github_does_not_answer_it_says_so() -> None:
+@pytest.mark.parametrize(
+    ("status", "good"), [(403, [False, False, None]), (502, [None, None, None]), (409, [None, None, None]), (None, [None, None, None])]
+)
+def test_where_github_does_not_answer_it_says_so(status: int | None, good: list[bool | None]) -> None:
     class Down(Listing):
         def recent_runs(self, *asked: object) -> Any:
-            raise GitHubError("GET: 403 Resource not accessible by integration", 403)
+            raise GitHubError("GET: no", status)
 
         commit = jobs = environment_protected = runners = recent_runs  # type: ignore[assignment]
 
     findings = examine(settings(runner_label="gpu", fork_environment="forks"), Down())  # type: ignore[abstract]
-    assert [finding.good for finding in findings[:3]] == [False, False, None]
-    assert "actions: write" in findings[1].words
+    assert [finding.good for finding in findings[:3]] == good
+    assert ("actions: write" in findings[1].words) is (status == 403)
 
 
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
