@@ -78,7 +78,6 @@ class GitHub:
 
     def __init__(self, http: Transport, login: str | None = None) -> None:
         self._http, self._login = http, login
-        self._sure = login is not None
 
     def at_once(self) -> GitHub:
         """The same GitHub, asked once and given up on soon: for what is an ornament."""
@@ -94,18 +93,20 @@ class GitHub:
         if self._login is None:
             try:
                 self._login = _read(User, self._http.ask("GET", "/user")).login
-                self._sure = True
             except GitHubError as error:
                 if error.status not in (401, 403, 404):
                     raise
                 # an App's token may ask there alone, as that of a workflow may
-                named = self._http.viewer()
-                self._login, self._sure = named or ACTIONS_LOGIN, named is not None
+                self._login = self._http.viewer() or ACTIONS_LOGIN
         return self._login
 
     def is_ours(self, comment: Comment) -> bool:
-        """Whether we wrote `comment`. GitHub takes a login in any case, so an input may have it in another."""
-        return comment.user.login.lower() == self.login().lower()
+        """Whether we wrote `comment`. GitHub takes a login in any case, so an input may have it in another, or an App's name for it.
+
+        No App is called as somebody else's account is (GitHub's documentation of registering an App).
+        """
+        ours = self.login().lower()
+        return comment.user.login.lower() in (ours, f"{ours}[bot]")
 
     def comments(self, repository: str, issue: int) -> Sequence[Comment]:
         """All comments, oldest first."""
@@ -151,8 +152,8 @@ class GitHub:
                 return found.model_dump() if found else None
 
             known = _read(Comment, self._http.create(f"{at}/issues/{issue}/comments", {"body": text}, find))
-            if not self._sure and known.user.id:  # what we wrote says who we are, as with an App's token of which no input says it
-                self._login, self._sure = known.user.login, True
+            if known.user.id:  # what we wrote says who we are, as with an App's token of which no input says it, or only its name
+                self._login = known.user.login
         if known.body != text:
             return _read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{known.id}", body={"body": text}))
         return known

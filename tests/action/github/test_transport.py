@@ -229,6 +229,18 @@ def test_our_login_in_another_case_is_ours(stub: Stub) -> None:
     assert [comment["body"] for comment in stub.comments] == [f"{MARK}\ntwo"]
 
 
+def test_an_app_s_name_for_its_login_is_ours(stub: Stub) -> None:
+    """GitHub shows it as `name[bot]`; nobody else can be called so."""
+    client(stub, Clock(), "bot[bot]").upsert_comment(REPO, 7, MARK, "by the gate")
+    stub.comments[0]["user"]["login"] = "bot[bot]"
+    for text in ("while it works", "by the report"):
+        client(stub, Clock()).upsert_comment(REPO, 7, MARK, text)
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nby the report"]
+    stub.comments[0]["user"]["login"] = "bot"  # a person, to a client of the App
+    client(stub, Clock(), "bot[bot]").upsert_comment(REPO, 7, MARK, "another")
+    assert len(stub.comments) == 2
+
+
 def test_who_we_are(stub: Stub) -> None:
     stub.answers["GET", "/user"] = 200, {"login": "machine", "id": 3}
     assert client(stub, Clock(), None).login() == "machine"
