@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..blame import Blame, node_names
-from ..eager import accuracy
+from ..eager import accuracy, errors
 from ..protocol import COMPARED_DIR, REGION_PREFIX, Failed, write_json
 from ..shortcuts import shortcut
 from . import dumps, fx_reader, recipe
@@ -61,7 +61,7 @@ class Tracker:
         """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
         self.broke = self.broke or found.broke or found.cast
         # of a program whose calls were not all compared they tell nothing
-        self.errors = None if self.broke else accuracy.farther(self.errors, found.errors)
+        self.errors = None if self.broke else errors.farther(self.errors, found.errors)
         if found.wrong:
             region.compared = found
             region.graph = returning(region.graph, found.written) if found.written else region.graph

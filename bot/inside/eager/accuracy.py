@@ -12,14 +12,13 @@ from __future__ import annotations
 import contextlib
 import copy
 import importlib
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 
-from . import checkpointed, drawing, layouts, noise, rounding
+from . import checkpointed, drawing, errors, layouts, noise, rounding
 from .finite import beside_infinities, parts
 from .fp64 import drew, keeping_tensors, random_state
 from .uninitialized import code_of, made_to_differ
@@ -306,7 +305,7 @@ class ComparisonRule:
             if not self._counts(one):
                 continue
             if exact is not None:
-                worst = farther(worst, _errors(one, other, exact[place]))
+                worst = errors.farther(worst, errors.of(one, other, exact[place]))
             # the noise says how far compiled may be, as eager's own error against float64 does
             known = None if reference is None else reference[place]
             if self._same(one, other, known) or not self._lets_rounding_pass(one, other, reference, place, known):
@@ -383,18 +382,3 @@ def _is_near(ours: Any, exact: Any) -> bool:
     # what makes its own numbers in few bits does so in float64 as well
     pairs = zip(parts(ours), parts(exact), strict=True)
     return all(torch.allclose(one.double(), other.double(), rtol=rtol, atol=atol, equal_nan=True) for one, other in pairs)
-
-
-def farther(one: tuple[float, float] | None, other: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Of two pairs of `Compared.errors`, `one` and the `other`, that in which compiled is farther from float64 for what eager is."""
-    known = [pair for pair in (one, other) if pair is not None]
-    return max(known, key=lambda pair: pair[0] / (pair[1] + 1e-30), default=None)
-
-
-def _errors(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
-    """Root mean squares against float64, of the compiled tensor and of eager's; None where they are no numbers."""
-    ours, theirs, exact = beside_infinities(ours, theirs, exact)
-    if exact is None or not ours.is_floating_point() or ours.shape != theirs.shape or ours.shape != exact.shape or not ours.numel():
-        return None
-    compiled, eager = (torch.dist(one.double(), exact.double()).item() / math.sqrt(one.numel()) for one in (theirs, ours))
-    return (compiled, eager) if math.isfinite(compiled + eager) else None

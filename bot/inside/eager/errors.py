@@ -1,0 +1,26 @@
+"""How far compiled results are from float64, and how far eager's are."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+
+from .finite import beside_infinities
+
+
+def farther(one: tuple[float, float] | None, other: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Of two pairs of `Compared.errors`, `one` and the `other`, that in which compiled is farther from float64 for what eager is."""
+    known = [pair for pair in (one, other) if pair is not None]
+    return max(known, key=lambda pair: pair[0] / (pair[1] + 1e-30), default=None)
+
+
+def of(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
+    """Root mean squares against float64, which gives `exact`, of the compiled tensor `theirs` and of eager's `ours`; None where they are no
+    numbers."""
+    ours, theirs, exact = beside_infinities(ours, theirs, exact)
+    if exact is None or not ours.is_floating_point() or ours.shape != theirs.shape or ours.shape != exact.shape or not ours.numel():
+        return None
+    compiled, eager = (torch.dist(one.double(), exact.double()).item() / math.sqrt(one.numel()) for one in (theirs, ours))
+    return (compiled, eager) if math.isfinite(compiled + eager) else None
