@@ -22,8 +22,8 @@ _HIGHER = "torch.ops.higher_order."
 _GIVEN_BEHIND = {"invoke_subgraph": 2, "tag_activation_checkpoint": 1, "wrap": 1, "control_deps": 2}
 # A body may call others.
 _MOST_CALLS = 20
-# What waits for a stream or an event, and what looks an event up in the table.
-_ORDERS = ("torch.ops.streams.", "torch._dynamo.graph_bytecode_inputs.get_external_object_by_index")
+# What waits for a stream or an event, and what puts one into the table or looks it up there.
+_ORDERS = ("torch.ops.streams.", "torch._dynamo.variables.streams.", "torch._dynamo.graph_bytecode_inputs.")
 _AFTER = f"{_HIGHER}control_deps"
 
 

@@ -109,8 +109,9 @@ def ordered(*before: Node, output: Arg = OUT) -> Graph:
     """The sine of `x`, an event recorded behind it, and the cosine of it once another stream has waited for that event."""
     wait = Node("r", "function", "torch.ops.streams.wait_event.default", (4, 5), (), Meta())
     nodes = (
+        Node("made", "function", "torch._dynamo.variables.streams.new_event", (), (), Meta("int")),
         op("sin", "sin.default", Ref("x"), meta=META),
-        Node("recorded", "function", "torch.ops.streams.record_event.default", (4, 0), (), Meta()),
+        Node("recorded", "function", "torch.ops.streams.record_event.default", (Ref("made"), 0), (), Meta()),
         Node("event", "function", "torch._dynamo.graph_bytecode_inputs.get_external_object_by_index", (4,), (), Meta()),
         *before,
         op("deps", "torch.ops.higher_order.control_deps", (Ref("sin"),), Ref("f"), Ref("sin"), meta=Meta()),
