@@ -40,7 +40,8 @@ FAILS = re.compile(
 # What somebody compiles with, in words, no path, and what tells of eager, too, or that something may happen. Another Dynamo is a server.
 COMPILING = re.compile(
     r"\b(?i:(?:py)?torch[._ -]compil(?!er\.))|\b[Cc]ompiled[ _](?:autograd|graph)\b"
-    r"|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))|(?<![\w/])(?:[Tt]orch_?)?(?:dynamo|[Ii]nductor)\b|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
+    r"|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))"
+    r"|(?<![\w/])(?:[Tt]orch_?)?(?:dynamo|[Ii]nductor)\b|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 EAGER = re.compile(
     r"\beager|\bwithout\b(?=.{0,40}(?:compil|inductor|dynamo|export|\bit\b|\bthis\b))"
