@@ -27,7 +27,7 @@ _TOKENS = re.compile(
     r"|dckr_[po]at_[A-Za-z0-9_-]{20,}|dapi[0-9a-f]{32}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"
     # GitLab's others, NVIDIA, Groq, xAI, Replicate, Perplexity, Vault, DigitalOcean, Atlassian, Grafana, Shopify, age
     r"|gl(?:ptt|dt|rt|cbt|ft|soat|agent|ffct|oas|imt|wt)-[A-Za-z0-9_-]{20,}|nvapi-[A-Za-z0-9_-]{40,}|gsk_[A-Za-z0-9]{40,}|xai-[A-Za-z0-9]{40,}"
-    r"|r8_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|hv[sbr]\.[A-Za-z0-9_-]{24,}|do[opr]_v1_[0-9a-f]{40,}|AT(?:ATT3|BB|CTT3)[A-Za-z0-9_=-]{24,}"
+    r"|r8_[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{40,}|hv[sbr]\.[A-Za-z0-9_-]{24,}|do[opr]_v1_[0-9a-f]{40,}|AT(?:ATT3|BB|[CO]A?TT3)[A-Za-z0-9_=-]{24,}"
     r"|gl(?:c|sa)_[A-Za-z0-9_=]{30,}|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}|AGE-SECRET-KEY-1[A-Z0-9]{50,}"
     # Weights & Biases, Pinecone, LangSmith, Kaggle, Tailscale, Buildkite, CircleCI, Linear, Notion, Terraform
     r"|wandb_v1_[A-Za-z0-9_]{30,}|pcsk_[A-Za-z0-9_]{30,}|lsv2_[a-z]{2}_[0-9a-f]{32}(?:_[0-9a-f]{4,})?|KGAT_[0-9a-f]{32}"
@@ -37,7 +37,7 @@ _TOKENS = re.compile(
     r"|tgp_v1_[A-Za-z0-9_-]{30,}|rpa_[A-Z0-9]{30,}|sntry[su]_[A-Za-z0-9_=+/-]{40,}|rubygems_[0-9a-f]{40,}|sbp_[0-9a-f]{40}"
     r"|figd_[A-Za-z0-9_-]{30,}|pul-[0-9a-f]{40}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|NRAK-[A-Z0-9]{27}|LTAI[A-Za-z0-9]{16,24}"
     # Fly (as its own client takes them out of logs), Cloudflare
-    r"|(?:fo1|fm1[ar]|fm2)_(?:[A-Za-z0-9/+_-]|%2[BFbf]){40,}(?:=|%3[Dd]){0,2}|cfut_[A-Za-z0-9]{40,}"
+    r"|(?:fo1|fm1[ar]|fm2)_(?:[A-Za-z0-9/+_-]|%2[BFbf]){40,}(?:=|%3[Dd]){0,2}|cf(?:ut|at|k)_[A-Za-z0-9]{40,}"
     # Cerebras, Tavily, Gemini, Fireworks, Anyscale, Stripe's for tests and hooks
     r"|csk-[a-z0-9]{40,}|tvly-[A-Za-z0-9-]{30,}|AQ\.(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{40,}|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{22,}"
     r"|esecret_[A-Za-z0-9_-]{30,}|[rs]k_test_[A-Za-z0-9]{20,}|whsec_[A-Za-z0-9+/=]{24,}"
@@ -56,8 +56,15 @@ _TOKENS = re.compile(
     r"|a[ks]-(?=[A-Za-z]{0,21}\d)(?=[a-z0-9]{0,21}[A-Z])(?=[A-Z0-9]{0,21}[a-z])[A-Za-z0-9]{22}(?![\w-])|AQVN[A-Za-z0-9_-]{35,}"
     r"|pa-(?=[A-Za-z_-]{0,42}\d)[A-Za-z0-9_-]{43}(?![\w-])|oy2[a-z0-9]{43}|token-[a-z0-9]{5}:[a-z0-9]{54}|v1\.0-[0-9a-f]{24}-[0-9a-f]{24,}"
     r"|local-[0-9a-f]{40}"
-    # AWS, Google, Azure: its own keys hold four letters that say what they open
-    r"|ABSK[A-Za-z0-9+/]{80,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,}"
+    # Vercel, Supabase, ElevenLabs, Firecrawl, Airtable, PostHog, Neon, Render, Resend, Mailgun, Mailchimp, Twilio,
+    # Databricks' for services, Friendli, Nomic, Depot, Infisical, Lambda
+    r"|vc[aikpr]_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{24,}|sb_secret_[A-Za-z0-9_-]{20,}|sk_[0-9a-f]{48}|fc-[0-9a-f]{32}"
+    r"|pat[A-Za-z0-9]{14}\.[0-9a-f]{64}|phx_[A-Za-z0-9]{40,}|napi_[a-z0-9]{40,}|rnd_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{28,}"
+    r"|re_(?=[A-Za-z_]{0,40}\d)[A-Za-z0-9]{8}_[A-Za-z0-9]{24}|key-[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2}|SK[0-9a-f]{32}|dose[0-9a-f]{32}"
+    r"|flp_[A-Za-z0-9]{40,}|nk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{40,}|depot_[a-z]{3,8}_[0-9a-f]{60,}|st\.[0-9a-f]{24}(?:\.[0-9a-f]{32}){2}"
+    r"|secret_[a-z0-9-]{1,40}_[0-9a-f]{32}\.[A-Za-z0-9]{20,}"
+    # AWS, its temporary ones as well, Google, Azure: its own keys hold four letters that say what they open
+    r"|(?:IQoJb3JpZ2lu|F[Qw]oGZXIvYXdz)(?:[A-Za-z0-9+/=]|%2[BFbf]|%3[Dd]){60,}|ABSK[A-Za-z0-9+/]{80,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,}"
     r"|[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{8,}|[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|APIM|AZDO)[A-Za-z0-9+/]{4,}={0,2}"
     r"|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,}"
     r"|[A-Za-z0-9_~.-]{3}\dQ~[A-Za-z0-9_~.-]{31,}"
@@ -71,7 +78,28 @@ _IN_TOKENS = (
     *("hvr.", "_v1_", "ATATT3", "ATBB", "ATCTT3", "glc_", "glsa_", "shpat_", "shpca_", "shppa_", "shpss_", "AGE-SECRET-KEY-1"),
     *("wandb_v1_", "pcsk_", "lsv2_", "KGAT_", "tskey-", "bk", "CCIPAT_", "CCIPRJ_", "lin_", "ntn_", ".atlasv1."),
     *("tgp_v1_", "rpa_", "sntrys_", "sntryu_", "rubygems_", "sbp_", "figd_", "pul-", "PMAK-", "NRAK-", "LTAI"),
-    *("fo1_", "fm1a_", "fm1r_", "fm2_", "cfut_"),
+    *("fo1_", "fm1a_", "fm1r_", "fm2_", "cfut_", "cfat_", "cfk_"),
+    *(
+        "vca_",
+        "vci_",
+        "vck_",
+        "vcp_",
+        "vcr_",
+        "sk_",
+        "fc-",
+        "pat",
+        "phx_",
+        "napi_",
+        "rnd_",
+        "re_",
+        "key-",
+        "-us",
+        "SK",
+        "dose",
+        "flp_",
+        "nk-",
+    ),
+    *("depot_", "st.", "IQoJb3JpZ2lu", "QoGZXIvYXdz", "woGZXIvYXdz", "ATOATT3"),
     *("csk-", "tvly-", "AQ.", "fw_", "esecret_", "k_test_", "whsec_"),
     *("dp.pt.", "dp.st.", "dp.sa.", "dp.ct.", "dp.scim.", "dp.audit."),
     *("ABSK", "bedrock-api-key-", "JQQJ99", "+ASt", "ACDb", "APIM", "AZDO"),
@@ -112,6 +140,8 @@ _SIGNED = re.compile(
 _HOOK = re.compile(
     r"(hooks\.slack\.com\\{0,15}/)(?:services|workflows|triggers)\\{0,15}/[A-Za-z0-9/\\_-]{20,}"
     r"|(/api\\{0,15}/webhooks\\{0,15}/)\d{10,25}\\{0,15}/[A-Za-z0-9_-]{40,}"
+    r"|(webhook\.office\.com\\{0,15}/webhookb2\\{0,15}/)[A-Za-z0-9@/\\-]{60,}"
+    r"|((?:anaconda|prefix)\.(?:org|com|cloud|dev)\\{0,15}/t\\{0,15}/)[A-Za-z0-9-]{16,}"
 )
 # On a command line, and in what a client of HTTP prints.
 _OPTION = re.compile(
@@ -179,7 +209,7 @@ REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (_BEARER, _KEEPING, ("bearer ", "basic ", "token ")),
     (_IN_URL, _KEEPING, ("://", "\\/")),
     (_SIGNED, _KEEPING, ("sig=", "signature=", "token=", "pwd=", "x-amz-", "x-goog-")),
-    (_HOOK, rf"\g<1>\g<2>{SECRET}", ("hooks.slack.com", "webhooks")),
+    (_HOOK, rf"\g<1>\g<2>\g<3>\g<4>{SECRET}", ("hooks.slack.com", "webhooks", "webhookb2", "/t/", "/t\\")),
     (_OPTION, _KEEPING, ("--",)),
     (_LOGIN, _KEEPING, ("-u", "login", "auth", "sshpass", "secretstr")),
     (_COOKIE, _KEEPING, ("cookie",)),
