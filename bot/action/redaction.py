@@ -22,6 +22,8 @@ _PLAIN = frozenset(
     | {"torch", "triton", "cuda", "python", "test", "tests", "main", "model", "data", "node", "worker", "server", "none", "true", "false"}
     | {word.lower() for word in (*keyword.kwlist, *keyword.softkwlist, *dir(builtins))}
 )
+# What a GPU is called is no secret, though machines are called so: the table of versions names it.
+_GPU = re.compile(r"(?:[abhpv]|g[bh])\d00|l40s|a10g|[gr]tx\d{4}(?:ti)?|mi\d{3}[ax]?|dgx\d?")
 
 _MOST_PASSES = 6
 
@@ -85,7 +87,13 @@ def words_of_machine(environ: Mapping[str, str], hostname: str) -> dict[str, str
         words.setdefault(home, "~")
     for name, place in ((hostname, "host"), (hostname.partition(".")[0], "host"), (environ.get("RUNNER_NAME", ""), "runner")):
         # one word each: what stands in its place is a name as well, so that a program stays one
-        if len(name) >= _SHORTEST_NAME and name.lower() not in _PLAIN and not name.isdecimal() and " " not in name:
+        if (
+            len(name) >= _SHORTEST_NAME
+            and name.lower() not in _PLAIN
+            and not _GPU.fullmatch(name.lower())
+            and not name.isdecimal()
+            and " " not in name
+        ):
             words.setdefault(name, place)
     return words
 

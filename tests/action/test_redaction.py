@@ -210,6 +210,12 @@ def test_the_name_of_a_machine_in_another_case(machine: None) -> None:
     assert redact("class kestrel: ...; on Kestrel") == "class kestrel: ...; on host"
 
 
+def test_a_machine_with_the_name_of_its_gpu_hides_no_gpu() -> None:
+    for hostname in ("h100", "A100", "l40s", "a10g", "gb200", "RTX4090", "mi300x", "dgx1"):
+        assert words_of_machine({"RUNNER_NAME": hostname}, hostname) == {}
+    assert words_of_machine({}, "h100-3.lab.example") == {"h100-3.lab.example": "host", "h100-3": "host"}
+
+
 @pytest.mark.parametrize("hostname", ["torch", "cuda", "import", "print", "localhost", "a1", "runner", "ubuntu", "42424242"])
 def test_a_machine_with_the_name_of_something_else_breaks_no_program(hostname: str) -> None:
     environment = {"HOME": "/root", "RUNNER_NAME": hostname, "SECRET_BACKEND": "inductor", "KEY_FILE": "/etc/keys/0123456789"}
