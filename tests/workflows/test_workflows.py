@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -235,10 +236,17 @@ def _filled(expression: re.Match[str]) -> str:
     return {"${{ env.PLACE }}": "place", "${{ matrix.index }}": "0"}.get(expression[0], "")
 
 
-def test_the_gate_leaves_no_requests_on_a_machine_that_is_kept() -> None:
+def test_the_gate_finds_and_leaves_no_requests_on_a_machine_that_is_kept(tmp_path: Path) -> None:
     job = workflow("minify.yml")["jobs"]["gate"]
     (written,) = (step["with"]["request-file"] for step in job["steps"] if step.get("uses") == "$/.github/actions/light")
-    assert (job["steps"][-1]["if"], job["steps"][-1]["run"]) == ("always()", f"rm -f -- {written}")
+    first, last = job["steps"][0], job["steps"][-1]
+    assert (last["if"], "if" in first, first["run"]) == ("always()", False, last["run"])
+    # what an earlier checkout left there: a link, through which the gate would write, or a directory
+    (tmp_path / "theirs").write_text("x", encoding="utf-8")
+    for leave in (lambda: (tmp_path / written).symlink_to("theirs"), (tmp_path / written).mkdir):
+        leave()
+        subprocess.run(["bash", "-e", "-c", first["run"]], cwd=tmp_path, check=True)
+        assert os.listdir(tmp_path) == ["theirs"]
 
 
 def test_an_old_result_is_never_taken_for_a_new_one() -> None:
