@@ -17,7 +17,7 @@ from typing import IO
 
 from bot.action.archives import holds_secret
 from bot.action.minify.isolation import Account
-from bot.action.minify.scrub import LONGEST, is_program, is_text, scrubbed
+from bot.action.minify.scrub import CHANGED, LONGEST, is_program, is_text, scrubbed
 from bot.action.redaction import redact
 
 # Of what comes, larger files, more bytes in all, and more files are left behind.
@@ -98,8 +98,12 @@ def hand_over(account: Account, source: Path, target: int, without: Path | None 
 
 
 def receive(stream: IO[bytes], target: int) -> list[str]:
-    """Write the plain files of the archive in `stream` into the directory with the descriptor `target`; what was left behind, and why."""
+    """Write the plain files of the archive in `stream` into the directory with the descriptor `target`; what was left behind, and why.
+
+    Beside them a file `CHANGED` names the texts in which something was replaced.
+    """
     left: list[str] = []
+    changed: list[str] = []
     copied = taken = searched = read = 0
     try:
         with tarfile.open(fileobj=stream, mode="r|") as archive:
@@ -120,7 +124,7 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
                 if reason is None:
                     searched += text
                     try:
-                        _write(archive, entry, target)
+                        changed += [entry.name] if _write(archive, entry, target) else []
                         copied, taken = copied + 1, taken + entry.size
                     except OSError as error:
                         reason = error.strerror or "cannot be written"
@@ -130,7 +134,17 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
         pass  # it breaks off, as where the process that writes it was ended
     except (OverflowError, RecursionError) as error:
         left.append(f"what comes after: its header cannot be read ({type(error).__name__})")
+    _note(changed, target)
     return left
+
+
+def _note(changed: list[str], target: int) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(CHANGED, dir_fd=target)
+    if changed:
+        held = os.open(CHANGED, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=target)
+        with os.fdopen(held, "w", encoding="utf-8") as written:
+            written.write("".join(f"{name}\n" for name in changed))
 
 
 def _unwanted(entry: tarfile.TarInfo, copied: int, taken: int) -> str | None:
@@ -140,6 +154,8 @@ def _unwanted(entry: tarfile.TarInfo, copied: int, taken: int) -> str | None:
         return "no plain file"
     if not parts or len(parts) > _DEEPEST or not all(_NAME.fullmatch(part) and part not in (".", "..") for part in parts):
         return "a name that an artifact cannot have"
+    if parts[0] == CHANGED:
+        return "a name of ours"
     if entry.size > LARGEST_FILE:
         return f"larger than {LARGEST_FILE >> 20} MiB"
     if entry.size > LONGEST and is_text(PurePosixPath(entry.name)):
@@ -149,8 +165,8 @@ def _unwanted(entry: tarfile.TarInfo, copied: int, taken: int) -> str | None:
     return f"more than {MOST_BYTES >> 20} MiB in all" if taken + entry.size > MOST_BYTES else None
 
 
-def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> None:
-    """Put one file to its place below the descriptor `target`, through no link."""
+def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> bool:
+    """Put one file to its place below the descriptor `target`, through no link. Whether something was replaced in it."""
     path = PurePosixPath(entry.name)
     content = archive.extractfile(entry)
     if content is None:
@@ -169,8 +185,10 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> Non
             os.unlink(new, dir_fd=place)
         held = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=place)
         with os.fdopen(held, "w+b") as written:
-            if is_text(path):
-                written.write(scrubbed(path, content.read(LONGEST)))
+            clean = text = content.read(LONGEST) if is_text(path) else b""
+            if text:
+                clean = scrubbed(path, text)
+                written.write(clean)
             else:
                 while block := content.read(1 << 20):
                     written.write(block)
@@ -180,3 +198,4 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> Non
         os.replace(new, path.name, src_dir_fd=place, dst_dir_fd=place)
     finally:
         os.close(place)
+    return clean != text

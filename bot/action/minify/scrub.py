@@ -12,6 +12,8 @@ _NO_TEXTS = frozenset(
     {".pt2", ".pt", ".pth", ".bin", ".safetensors", ".npy", ".npz", ".pkl", ".pickle", ".so", ".o", ".a", ".cubin", ".fatbin", ".pyc"}
     | {".zip", ".gz", ".png"}
 )
+# Of a result, the names of the texts in which something was replaced, a line each: what is proven is what they were before.
+CHANGED = "redacted.txt"
 # Bytes; a longer text is not searched, and so does not leave.
 LONGEST = 64 << 20
 # Bytes; a longer JSON text is a text like others: what it says may take sixty times as much memory.

@@ -19,6 +19,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from bot.action.archives import packed
+from bot.action.minify.scrub import CHANGED
 from bot.action.redaction import redact, redacted
 from bot.action.report import excerpt
 from bot.action.report.render.text import one_line
@@ -187,6 +188,8 @@ def section(request: Request, folder: Folder | None) -> Section:
     texts["log"] = excerpt.tail(printed) or None if texts["traceback"] is None and said.status in ("not_reproduced", "error") else None
     shown = {name: None if text is None else redact(text) for name, text in texts.items()}
     clean = redacted(said)
+    # most is replaced before it leaves the machine
+    before = set((folder.text(CHANGED) or "").splitlines()) & {RESULT, REPRO, EXPORTED_TEXT, LOG}
     files = [stored for name in (EXPORTED, REPRO, RESULT) if (stored := folder.stored(name))]
     return Section(
         request=asked,
@@ -197,7 +200,7 @@ def section(request: Request, folder: Folder | None) -> Section:
         traceback=shown["traceback"],
         log=shown["log"],
         files=tuple(files),
-        altered=shown != texts or clean != said,
+        altered=shown != texts or clean != said or bool(before),
     )
 
 

@@ -17,9 +17,14 @@ import pytest
 from bot.action.minify import handover
 from bot.action.minify.handover import hand_over, receive
 from bot.action.minify.isolation import Account
+from bot.action.minify.scrub import CHANGED
+from bot.action.report.result_dir import Folder, section
 from bot.sandbox import accounts
 from bot.sandbox.files import remove
+from tests.action.report import reports
 from tests.sandbox.ways import SYSTEM_PYTHON
+
+RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "results" / "lowering"
 
 
 @pytest.fixture
@@ -78,6 +83,23 @@ def test_secrets_are_taken_out(tmp_path: Path, target: int) -> None:
     (tmp_path / "source" / "log.txt").write_text("ghp_" + "0" * 36)
     hand_over(Account(), tmp_path / "source", target)
     assert "ghp_000" not in found(tmp_path)["log.txt"]
+
+
+def test_what_was_replaced_is_said(tmp_path: Path, target: int) -> None:
+    """What is proven is the repro as it was: whoever reads another one is told."""
+    shutil.copytree(RECORDED, tmp_path / "source")
+    told = []
+    for text in ("x = 1\n", "x = '/home/bob/x'\n", "x = 2\n"):
+        (tmp_path / "source" / "repro.py").write_text(text)
+        hand_over(Account(), tmp_path / "source", target)
+        told.append(section(reports.request(), Folder(tmp_path / "target")).altered)
+    assert told == [False, True, False]
+
+
+def test_who_has_a_name_of_ours_says_nothing(tmp_path: Path, target: int) -> None:
+    for name in (CHANGED, f"{CHANGED}/x"):
+        assert receive(archive((name, b"repro.py\n")), target) == [f"{name!r}: a name of ours"]
+    assert os.listdir(tmp_path / "target") == []
 
 
 def archive(*entries: tuple[str, bytes], kinds: dict[str, bytes] | None = None) -> io.BytesIO:
