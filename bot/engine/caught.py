@@ -43,4 +43,5 @@ def passes(found: Capture, without: Outcome) -> str:
     lives = f", though it caught what the compiler raised ({found.caught}): a program that lets that through can be minimized"
     if without.raised:  # then one that lets it through may well fail in eager
         lives = f", though it caught an error ({found.caught}); without the compiler something of what it compiles raises as well"
-    return f"the program passes here{often}{lives if found.caught else asserts}"
+    whole = "; integral or boolean results of what it compiles differ from eager's: --accuracy strict counts these" if found.whole else ""
+    return f"the program passes here{often}{lives if found.caught else asserts}{whole}"

@@ -277,7 +277,7 @@ class Intake:
                 # comparing must not be what makes it fail
                 return found
             passes = judged and checked.outcome.status == "ok" and checked.signature is None
-            return found.with_wrong(checked.wrong, errors=checked.errors, passes_as_eager=passes)
+            return found.with_wrong(checked.wrong, errors=checked.errors, whole=checked.whole, passes_as_eager=passes)
         return found
 
     def _with_later_calls(self, found: Capture, own: float) -> Capture:

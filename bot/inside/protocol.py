@@ -182,6 +182,7 @@ class RunFacts(Facts, total=False):
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
     errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
+    whole: bool  # integral or boolean results of compiled graphs differ from eager's, which did not count
     again: bool  # a compiled graph was called more than once
     pooled: bool  # kernels were compiled by several processes, which they are not elsewhere
     test: str  # the failing test, as its runner names it

@@ -84,3 +84,9 @@ def test_of_what_it_checks_without_an_error_nothing_is_promised() -> None:
     """It may ask whether numbers differ, and leave with 0 where they do, by no more than rounding."""
     said = passes(captured(Outcome(status="ok")), LEFT)
     assert said == "the program passes here, but not without the compiler: it ends with status 1"
+
+
+def test_whole_numbers_that_do_not_count_are_told() -> None:
+    found = captured(Outcome(status="ok")).model_copy(update={"whole": True})
+    said = passes(found, Outcome(status="ok"))
+    assert said == "the program passes here; integral or boolean results of what it compiles differ from eager's: --accuracy strict counts these"

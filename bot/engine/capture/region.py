@@ -114,6 +114,7 @@ class Capture(Model):
     errors: tuple[float, float] | None = Field(
         default=None, description="root mean squares against float64, of compiled and eager, where compiled is farthest for what eager is"
     )
+    whole: bool = Field(default=False, description="integral or boolean results differ from eager's, which did not count")
     compared: tuple[Region, ...] | None = Field(
         default=None,
         description="those whose numbers are wrong, of all, compared beside how the program ended; None where that was not done",

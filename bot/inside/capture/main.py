@@ -89,6 +89,7 @@ def main(arguments: list[str]) -> None:
             lines, names = installed(order.file or order.script or "", tracker.decompositions)
             facts["installed"], facts["beside"] = sorted({*held[0], *lines}), list(dict.fromkeys([*held[1], *names]))
         facts["errors"] = list(tracker.errors) if tracker.errors else None
+        facts["whole"] = tracker.whole
         facts["looked"] = looked.note()
         write_json(run_file, facts)
     flush()
@@ -136,6 +137,7 @@ def _compare(facts: RunFacts, tracker: Tracker, run_file: str) -> None:
         with shortcut("comparing numbers at the end"):
             facts["compared"] = tracker.compare_later()
             facts["errors"] = list(tracker.errors) if tracker.errors else None
+            facts["whole"] = tracker.whole
     write_json(run_file, facts)
 
 

@@ -53,6 +53,7 @@ class Tracker:
     decompositions: list[Any] = field(default_factory=list)  # functions that the program gave to an exported program
     later: Afterwards | None = None  # keeps first calls, to compare them when the program has ended
     later_calls: bool = False  # compare later calls, too
+    whole: bool = False  # integral or boolean results differ, which do not count
     broke: bool = False  # some call could not be held against float64: eager refuses what compiled code takes, say
     again: bool = False  # some region was called more than once
     comparing: float = 0.0  # seconds spent on later calls
@@ -62,6 +63,7 @@ class Tracker:
         self.broke = self.broke or found.broke or found.cast
         # of a program whose calls were not all compared they tell nothing
         self.errors = None if self.broke else errors.farther(self.errors, found.errors)
+        self.whole = self.whole or found.whole
         if found.wrong:
             region.compared = found
             region.graph = returning(region.graph, found.written) if found.written else region.graph

@@ -50,7 +50,8 @@ class Compared:
     compiled tensor and of eager's, where compiled is farthest from it for what eager is. `cast`: the graph makes a result in fewer bits
     in float64 too, so that tells nothing of errors. `broke`: one of the runs raised, so nothing was compared. `written` are inputs, by
     position, that the graph writes to and does not return: they count as results behind those that it returns; none are named where none
-    is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the results.
+    is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the results. `whole`: nothing is wrong that counts, but
+    integral or boolean results are, which do not count by this rule.
     """
 
     wrong: tuple[int, ...] = ()
@@ -61,6 +62,7 @@ class Compared:
     broke: bool = False
     written: tuple[int, ...] = ()
     weighted: bool = False
+    whole: bool = False
 
 
 def compare_graph(
@@ -166,7 +168,8 @@ def _compare_results(
             left = rounding.as_rounding_leaves(expected, lambda: run(module), most=True)
             found = rule.compare(expected, actual, [b if rounding.is_whole(b) else a for a, b in zip(precise, left, strict=False)])
     if not found.wrong:
-        return found
+        strictly = replace(rule, strict=True)
+        return replace(found, whole=bool(_compare_results(module, compiled, run, run_precise, strictly).wrong)) if found.whole else found
     try:
         with made_to_differ(code_of(module)):
             return found if rule.same(expected, run(eager)) else replace(found, wrong=())
@@ -300,9 +303,10 @@ class ComparisonRule:
         reference = exact if exact is not None else self._exact(expected, moved and [_in_double(one) for one in moved])
         wrong: list[int] = []
         worst: tuple[float, float] | None = None
-        own, near = self.tolerance is not None, exact is not None
+        own, near, differ = self.tolerance is not None, exact is not None, False
         for place, (one, other) in enumerate(zip(expected, actual, strict=True)):
             if not self._counts(one):
+                differ = differ or _differ(one, other)
                 continue
             if exact is not None:
                 worst = errors.farther(worst, errors.of(one, other, exact[place]))
@@ -314,7 +318,7 @@ class ComparisonRule:
             own = own and (known is None or self._close([known.to(one.dtype)], [one]))
             near = near and _is_near(one, known)
         cast = any(isinstance(one, torch.Tensor) and one.is_floating_point() and one.dtype != torch.float64 for one in exact or ())
-        return Compared(tuple(wrong), own, near or exact is None, worst, cast)
+        return Compared(tuple(wrong), own, near or exact is None, worst, cast, whole=differ)
 
     def _counts(self, tensor: Any) -> bool:
         return bool(self.strict or tensor.is_floating_point() or tensor.is_complex())
@@ -356,6 +360,12 @@ class ComparisonRule:
         except AssertionError:
             return False
         return True
+
+
+def _differ(one: Any, other: Any) -> bool:
+    """Whether two tensors of whole numbers are not the same; what has another layout is not looked into."""
+    alike = (one.shape, one.dtype) == (other.shape, other.dtype)
+    return not alike or (one.layout is torch.strided is other.layout and not torch.equal(one, other))
 
 
 def _readable(tensor: Any) -> Any:

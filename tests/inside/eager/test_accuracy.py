@@ -203,6 +203,29 @@ class TestDiffers:
         assert not differs(reads, lambda x: x + 1000, ONES)
         assert differs(fills, lambda x: x + 1000, ONES)
 
+    @pytest.mark.parametrize(
+        ("compiled", "strict", "wrong", "whole"),
+        [
+            (lambda x: (x + 0, x < 0), False, (), True),
+            (lambda x: (x + 0, x < 0), True, (1,), False),
+            (lambda x: (x + 1, x < 0), False, (0,), True),
+            (lambda x: (x + 0, x > 0), False, (), False),
+            (lambda x: (x + 0, (x > 0).int()), False, (), True),
+        ],
+    )
+    def test_whole_numbers_that_do_not_count_are_known(self, compiled: Any, strict: bool, wrong: Any, whole: bool) -> None:
+        options: Any = {"boxed": False, "backward": False, "rule": ComparisonRule(strict=strict), "backend": None}
+        found = accuracy.compare_graph(graph(lambda x: (x + 0, x > 0)), compiled, [ONES], **options)
+        assert (found.wrong, found.whole) == (wrong, whole)
+
+    def test_of_whole_numbers_that_rounding_decides_nothing_is_said(self) -> None:
+        def largest(x: Any) -> Any:
+            return (x / 3 * 3).argmax()
+
+        near = torch.tensor([1.0, 1.0 + 2**-23, 1.0])
+        options: Any = {"boxed": False, "backward": False, "rule": ComparisonRule(), "backend": None}
+        assert not accuracy.compare_graph(graph(largest), lambda x: largest(x) * 0 + 2, [near], **options).whole
+
     def test_a_compiled_call_that_raises_is_another_failure(self) -> None:
         assert not differs(relu, raises, ONES)
 
