@@ -2,8 +2,9 @@
 
 Proposes, for each input made from recorded data (or a literal, or an expression): random normal numbers (integers: 0 and 1; an
 index: 0). This is part of the batch, so it mostly costs nothing of its own. For each input that needs its data: ones, zeros,
-counting up, then the recorded numbers written out if they are few: at most four queries. The idea: issues with attached data files
-get closed; special values have to be literals.
+counting up, each infinity or NaN of the recorded numbers everywhere, then those numbers written out if they are few: at most four
+queries, and three where such numbers are there. The idea: issues with attached data files get closed; special values have to be literals,
+and of those that are all alike one is enough.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from bot.reduce.graph.edits import Edit, on_input
 from bot.reduce.graph.form import Input, Program, Value
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.keep import fresh_value
+from bot.reduce.graph.printer.expressions import number
 from bot.reduce.graph.printer.tensors import nested, recorded
 from bot.reduce.graph.rewrite import with_input
 
@@ -48,7 +50,7 @@ def run(incumbent: Incumbent) -> bool:
     for item in incumbent.program.graph.sources:
         if not item.meta.is_tensor or item.value.kind in _SHORT:
             continue
-        values = [Value("ones"), Value("zeros"), Value("arange"), written(item, item.meta.shape)]
+        values = [Value("ones"), Value("zeros"), Value("arange"), *_not_finite(item), written(item, item.meta.shape)]
         incumbent.offer_first([None if v is None else with_input(incumbent.program, replace(item, value=v)) for v in values], "values")
     return incumbent.key != start
 
@@ -59,6 +61,13 @@ def written(item: Input, shape: Sequence[int]) -> Value | None:
         return None
     data = _read(item)
     return None if data is None else Value("literal", (nested(data, item.meta.shape, shape, item.meta.dtype),))
+
+
+def _not_finite(item: Input) -> list[Value]:
+    """Each infinity and NaN of the recorded data of `item`, as all of its elements."""
+    data = (_read(item) if item.value.kind == "blob" else None) or []
+    found = dict.fromkeys(number(one) for one in data if isinstance(one, float) and not math.isfinite(one))
+    return [Value("full", (one,)) for one in found]
 
 
 def _read(item: Input) -> list[Any] | None:

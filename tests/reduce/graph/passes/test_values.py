@@ -41,6 +41,7 @@ def test_random_numbers_come_first(blob: Input) -> None:
 def test_then_constants_then_the_recorded_numbers(blob: Input) -> None:
     assert value_after(blob, ["ones", "literal", "blob"]) == Value("ones")
     assert value_after(blob, ["arange", "blob"]) == Value("arange")
+    assert value_after(blob, ["full", "literal", "blob"]) == Value("full", ("torch.inf",))
     found = value_after(blob, ["literal", "blob"])
     assert found == Value("literal", ("[[0.1, -2.0, torch.inf], [3.5, torch.nan, 1e-08]]",))
     assert value_after(blob, ["blob"]) == blob.value
