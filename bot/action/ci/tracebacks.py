@@ -77,7 +77,11 @@ _FENCE = re.compile(r" {0,3}```[\w-]{0,30}$")
 MAX_WORDS = 10
 MAX_TEXT = 150
 # The compiler's own lines at the end of its messages.
-_SAYS = re.compile(rf"from user code:$|(?:{ADVICE})|You can suppress this exception and fall back to eager")
+_SAYS = re.compile(
+    # a program has that setting, too, but no mark of who printed it
+    rf"from user code:$|(?! {{0,4}}torch\._dynamo\.config)(?:{ADVICE})|You can suppress this exception and fall back to eager"
+)
+_SETTING = re.compile(r" {4}torch\._dynamo\.config\.suppress_errors = True$")
 # Its messages, where what was copied begins below the name of the class.
 _TELLS = re.compile(rf"(?:> )?(?:{TRACERS}|{OVERWRITTEN}|{STRIDES})")
 _EXPLAINS = re.compile(EXPLAINS)
@@ -281,7 +285,12 @@ class _TracebackReader:
             line = "  " + line.lstrip()
         elif not begun and _TORN_PATH.match(line):
             line = f'  File "{line.lstrip()}'
-        said = _SAYS.match(line) or (not begun and _TELLS.match(line)) or (not before and _EXPLAINS.match(line))
+        said = (
+            _SAYS.match(line)
+            or (who and _SETTING.match(line))
+            or (not begun and _TELLS.match(line))
+            or (not before and _EXPLAINS.match(line))
+        )
         if who not in self._read and said:
             # within a message, or at its end
             self._start(who, _Unfinished(i))

@@ -652,3 +652,11 @@ def test_a_process_that_quotes_a_class_and_is_cut_off() -> None:
 def test_a_test_that_a_title_names_above_a_traceback_that_is_cut_off(title: str) -> None:
     found = candidates.rows(f"# {title}\n\n```\n{CUT}", CheckoutPaths([]))
     assert [row["test"] for row in found] == (["made/test_compile.py::test_a[x]"] if "::" in title else [])
+
+
+@pytest.mark.parametrize(("mark", "expected"), [("", []), ("[rank0]:[rank0]: ", ["possible"])])
+@pytest.mark.parametrize("blanks", ["", "    "])
+def test_a_program_that_lets_the_compiler_fall_back(mark: str, blanks: str, expected: list[str]) -> None:
+    setting = f"{blanks}torch._dynamo.config.suppress_errors = True"
+    assert verdicts(f"# A title\n\n```python\n{mark}{setting}\n{mark}\n```\n") == (expected if blanks else [])
+    assert verdicts(f"I use this:\n\n```python\nimport torch\n{setting}\nf = torch.compile(f)\n```\n") == []
