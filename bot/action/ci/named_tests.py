@@ -42,6 +42,7 @@ _SAID = re.compile(
     r"(?:^|[.:!] )(?:[^`.:]{0,60} )?(?P<tick>`?)(?P<id>[\w./-]{1,300}\.py::[^\s`]{1,500})(?P=tick) "
     r"(?i:(?:(?:is|has|been|now|also|still|just|started|began|keeps|consistently|sometimes|always) ){0,4}fail(?:s|ed|ing)\b)"
 )
+_LABELED = re.compile(r"(?:[^`\n:]{0,40} )?(?i:failing|failed) (?:\w{1,20} )?test: [`'\"]?(?P<id>[\w./-]{1,300}\.py::[^\s`'\"]{1,500})")
 _NOT_NOW = re.compile(r"\b(?:if|no longer|used to|would|should|before|without|until|fix|skip|fixe[sd]|skipped|disabled?)\b", re.IGNORECASE)
 # The same of whatever a command runs; a change has a plan for its own.
 _FAILS = re.compile(r"\b(?:fail(?:s|ed|ing|ures?)?|br(?:eaks?|oke|oken)|crash(?:es|ed|ing)?)\b", re.IGNORECASE)
@@ -128,7 +129,8 @@ def _failing(lines: list[str]) -> Iterator[str]:
             yield linked["id"]
         job = line.endswith(_JOB)
         sentence = f"{line} {below}" if line.endswith("`") and line.count("`") == 2 else line
-        if ".py::" in sentence and (said := _SAID.search(sentence)) and not _NOT_NOW.search(sentence.replace(said["id"], "")):
+        said = (_LABELED.match(sentence) or _SAID.search(sentence)) if ".py::" in sentence else None
+        if said and not _NOT_NOW.search(sentence.replace(said["id"], "")):
             yield said["id"]
 
 

@@ -555,6 +555,8 @@ def test_a_thread_ends_with_an_error(words: str, expected: list[str]) -> None:
         ("`{}`\n\nThe other one fails.", []),
         ("`{}` and what fails", []),
         ("`{}` fails: RuntimeError: made up", []),
+        ("Example failing unit test: {}'", ["possible"]),
+        ("A test: {}", []),
     ],
 )
 def test_a_sentence_that_says_of_a_test_that_it_fails(said: str, expected: list[str]) -> None:
