@@ -55,13 +55,19 @@ _GRAPH = re.compile(
     re.MULTILINE,
 )
 _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception): \S")
-_TICKED = re.compile(rf"`(?P<said>{_ERROR.pattern}[^\n`]{{0,1000}})`")
+_TICKED = re.compile(rf"` {{0,2}}(?P<said>{_ERROR.pattern}[^\n`]{{0,1000}})`")
 _ANY = re.compile(rf"\b{_ERROR.pattern}")
-# What happened, by itself: not what is said of errors, or in a list, and not that it is slow.
+# What happened, by itself: not what is said of errors, or in a list, not what is asked, and not that it is slow.
 _HAPPENS = re.compile(
-    r"^(?!\* ).*?\b(?:fail(?:s|ed|ing|ures?)?|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)"
+    r"^(?!\* |.*\?$).*?\b(?:fail(?:s|ed|ing|ures?)?|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)|seg(?:mentation )?fault(?:s|ed|ing)?"
     r"|(?:errors?|exceptions?)(?! (?:messages?|handl\w{1,4}|types?|codes?|class(?:es)?|reports?|paths?|logs?)\b))\b",
     re.IGNORECASE,
+)
+# What parts a report of a failure; and what somebody says of what they met.
+_REPORT = re.compile(r"#{1,6} .{0,40}\b(?:bug|what happened|error (?:logs?|messages?)|current behaviou?r)\b", re.IGNORECASE)
+_MET = re.compile(
+    r"\b(?:I|[Ww]e)\b.{0,150}?\b(?:g[eo]t|getting|see|saw|seeing|hit|hitting|encounter(?:ed|ing)?|ran into)\b"
+    r"|^[Gg]etting |\bfails with (?:this|the|an|the following) error\b"
 )
 _TOLD = "the text tells that compiling fails"
 _COMPILES = "the log ends within a traceback, below what the program compiles"
@@ -125,9 +131,11 @@ def raised(lines: list[str]) -> Iterator[Failure]:
     """The only error in such `lines` of somebody's text, of any class, which shows no traceback and says that compiling fails; or the one
     in ticks in a sentence that says so.
     """
-    found = {line for line in lines if _ERROR.match(line[:MAX_SAID])} if any(map(_says, lines)) else set()
-    ticked = ((line, told) for line in lines if "Error: " in line and (told := _TICKED.search(line[:MAX_SAID])))
-    found = found or {told["said"] for line, told in ticked if _says(line.replace(told["said"], ""))}
+    ticked = [(line, told["said"]) for line in lines if "Error: " in line and (told := _TICKED.search(line[:MAX_SAID]))]
+    if any(map(_says, lines)):
+        found = {line for line in lines if _ERROR.match(line[:MAX_SAID])} or {said for _, said in ticked}
+    else:
+        found = {said for line, said in ticked if _says(line.replace(said, ""))}
     if len(found) == 1:
         error = found.pop()
         if not told_errors.is_of_others(error):
@@ -137,14 +145,16 @@ def raised(lines: list[str]) -> Iterator[Failure]:
 def unshown(lines: list[str]) -> Iterator[Failure]:
     """The failure of which the words in such `lines` say that compiling fails, and nothing more: there is no error in them.
 
-    A change says so of what it mends, and documentation of what may happen.
+    A change says so of what it mends, a comment of what others did, documentation of what may happen: what counts is a title, a report's
+    words, and what somebody met.
     """
     head = title(lines)
     if TO_DO.match(head) or WENT_ON.search(head) or any(_ANY.search(line[:MAX_SAID]) for line in lines):
         return
     # what is fenced is a program, or a log
-    words = (line for part in "\n".join(lines).split("\n```\n")[::2] for line in part.split("\n"))
-    if any(_says(line, _HAPPENS) for line in words):
+    words = [line for part in "\n".join(lines).split("\n```\n")[::2] for line in part.split("\n")]
+    reports = any(map(_REPORT.match, words))
+    if any((line == head or reports or _MET.search(line)) and _says(line, _HAPPENS) for line in words):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"{_TOLD}, and shows no error")
 
 

@@ -35,18 +35,22 @@ _BACKEND = re.compile(r"(?:^|[^`\w])(?P<said>backend='[^'\n]{1,100}' raised: [A-
 _MARKS = " `*'\"\u201d"
 _UNSHOWN = "and the log does not show all of it"
 FAILS = re.compile(
-    r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing))\b", re.IGNORECASE
+    r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing)"
+    r"|seg(?:mentation )?fault(?:s|ed|ing)?)\b",
+    re.IGNORECASE,
 )
 # What somebody compiles with, in words, no path, and what tells of eager, too, or that something may happen. Another Dynamo is a server.
 COMPILING = re.compile(
     r"\b(?i:(?:py)?torch[._ -]compil(?!er\.))|\b[Cc]ompiled[ _](?:autograd|graph)\b"
-    r"|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))"
-    r"|(?<![\w/])(?:[Tt]orch_?)?(?:dynamo|[Ii]nductor)\b|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
+    r"|\b[Tt]orch export\b|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))"
+    r"|(?<![\w/])(?:[Tt]orch_?[Dd]ynamo|dynamo|(?:[Tt]orch_?)?[Ii]nductor)\b|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 EAGER = re.compile(
     r"\beager|\bwithout\b(?=.{0,40}(?:compil|inductor|dynamo|export|\bit\b|\bthis\b))"
     r"|\b(?:disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b"
-    r"|(?:\bnot|n['\u2019]t|\bnever) (?:fail|crash|err|rais|throw)",
+    # what is past, and what does not happen; what a compiler of C++ builds
+    r"|\b(?:unrelated|previous(?:ly)?|used to|no (?:\w+ )?(?:errors?|fail\w*|crash\w*|exceptions?|more))\b"
+    r"|\b(?:nvcc|cmake|setup\.py|wheels?|from source|extensions?)\b|(?:\bnot|n['\u2019]t|\bnever) (?:fail|crash|err|rais|throw)",
     re.IGNORECASE,
 )
 # What compiles; and the class that triton raises for any kernel.
@@ -73,11 +77,14 @@ _TITLED = re.compile(
 # One that begins with the compiler's message, without its class.
 _MESSAGE = re.compile(rf"{_LABELS}(?P<said>{TRACERS}[^\n]{{0,1000}})")
 # One that names any class with its message, beside what compiles.
-_OTHER = re.compile(rf"{_LABELS}(?:[^\n]{{0,150}}?[^\w.\n])?(?P<said>[A-Z]\w{{1,60}}(?:Error|Exception)(?:: \S|\([\"'])[^\n`]{{0,1000}})")
+_OTHER = re.compile(
+    rf"{_LABELS}(?:[^\n]{{0,150}}?[^\w.\n])?(?P<said>[A-Z]\w{{1,60}}(?:Error|Exception)(?:(?:: \S|\([\"'])[^\n`]{{0,1000}}"
+    r"|(?=`?(?: (?:in|on|at|when|while|with|during|after|due)\b|$))))"
+)
 _HEADED = re.compile(rf"{_LABELS}`?(?P<said>(?P<name>[A-Z]\w{{1,60}}(?:Error|Exception)): \S[^\n`]{{0,1000}})")
 # Not of the compiler: what is not there; and what happens without it.
 _OF_OTHERS = re.compile(
-    r"Error: (?:cannot import name |No module named |module '"
+    r"Error: (?:cannot import name |No module named |module '|Error compiling objects for extension"
     r"|[^\n]{0,200}\bhas no attribute '_?(?:compile|dynamo|inductor)')|\b(?:without|eager)\b"
 )
 # One that says what is to be done does not say what happened.
