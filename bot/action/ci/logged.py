@@ -75,10 +75,10 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
         yield Failure("a program", "", _of_guard(log), seen=Seen.LOGGED, note=f"a guard could not be made, {_UNTOLD}")
         return
     fakes = [line for line, who in zip(log.text, log.who, strict=True) if who.endswith(_FAKES)]
-    raised = next(filter(_ERROR.match, reversed(fakes)), "")
-    if raised or any(line.startswith(_META) for line in fakes):
+    error = next(filter(_ERROR.match, reversed(fakes)), "")
+    if error or any(line.startswith(_META) for line in fakes):
         note = f"an operator failed where its results are traced, {_UNTOLD}"
-        yield Failure("a program", "", raised and f"{HEADER}\n{raised}", seen=Seen.LOGGED, note=note)
+        yield Failure("a program", "", error and f"{HEADER}\n{error}", seen=Seen.LOGGED, note=note)
         return
     unanswered = (who.endswith(_ASKS) and line.startswith(_UNANSWERED) for line, who in zip(log.text, log.who, strict=True))
     if any(unanswered) or any(map(_ASKED_FOR.match, log.text)):
