@@ -67,6 +67,7 @@ _HAPPENS = re.compile(
 _REPORT = re.compile(r"#{1,6} .{0,40}\b(?:bug|what happened|error (?:logs?|messages?)|current behaviou?r)\b", re.IGNORECASE)
 _MET = re.compile(
     r"\b(?:I|[Ww]e)\b.{0,150}?\b(?:g[eo]t|getting|see|saw|seeing|hit|hitting|encounter(?:ed|ing)?|ran into)\b"
+    r"|\bg[ai]ve?s? (?:me|us) "
     r"|^[Gg]etting |\bfails with (?:this|the|an|the following) error\b"
 )
 _TOLD = "the text tells that compiling fails"

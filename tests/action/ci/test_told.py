@@ -618,6 +618,7 @@ def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expec
         ("I tried torch.compile(), and got errors as below.", ["possible"]),
         ("We encountered a TorchDynamo failure.", ["possible"]),
         ("Getting an error with `torch.compile`.", ["possible"]),
+        ("I can't use torch compile since it gives me an error.", ["possible"]),
         ("# Torch Compiled model error at a step", ["possible"]),
         ("# [Inductor] made up segfaults", ["possible"]),
         ("# Torch export of a model fails", ["possible"]),
