@@ -331,7 +331,7 @@ class Transport:
         headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Content-Type": "application/octet-stream"}
 
         def once() -> Any:
-            answer = requests.post(url, data=content, headers=headers, timeout=10 * TIMEOUT)
+            answer = requests.post(url, data=content, headers=headers, timeout=2 * TIMEOUT)
             _check(answer)
             return answer.json()
 

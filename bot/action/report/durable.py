@@ -28,6 +28,9 @@ def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, rep
     """`section` with the addresses of what `api` kept of `folder`, the result of `run`, in `repository`: `where` says how.
 
     What cannot be kept is logged: the comment goes on without.
+
+    Raises:
+        GitHubError: there was no answer, however long we waited.
     """
     if where == "none" or folder is None or status(section) not in FAILED_HERE:
         return section
@@ -41,6 +44,8 @@ def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, rep
                 kept[name] = api.put_asset(repository, NAME, f"{prefix}-{name}", content)
         except GitHubError as error:
             log.warning("%s is not kept: %s", name, one_line(str(error)))
+            if error.status is None or error.status >= 500:
+                raise
     files = tuple(stored.model_copy(update={"kept": kept.get(stored.name)}) for stored in section.files)
     return section.model_copy(update={"files": files})
 

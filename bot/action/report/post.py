@@ -113,7 +113,11 @@ def collect(
         if index in why:
             section = section.model_copy(update={"problem": why[index]})
         if storage is not None:
-            section = durable.keep(section, folder, settings.durable, storage, settings.repository, settings.run_id)
+            try:
+                section = durable.keep(section, folder, settings.durable, storage, settings.repository, settings.run_id)
+            except GitHubError:
+                # not asked again for each file: the comment comes after this, and the job has a quarter of an hour
+                storage = None
         made.append(section)
     return tuple(made)
 

@@ -288,6 +288,23 @@ def test_what_cannot_be_kept_stops_nothing(api: Memory, settings: Settings, capl
     assert "is not kept" in caplog.text
 
 
+@pytest.mark.parametrize(("status", "asked_for"), [(None, 1), (502, 1), (422, 6)])
+def test_who_keeps_files_and_does_not_answer_is_not_waited_for_again(
+    api: Memory, settings: Settings, status: int | None, asked_for: int
+) -> None:
+    """Each file would take minutes, and the comment comes after all of them: the job would be ended before that."""
+    seen = []
+
+    def put_file(*told: object) -> str:
+        seen.append(told)
+        raise GitHubError("PUT: no", status)
+
+    api.put_file = put_file  # type: ignore[method-assign, assignment]
+    deliver(asked(2), ["lowering", "lowering"], settings.model_copy(update={"durable": "branch"}), api)
+    assert len(seen) == asked_for
+    assert api.held[1].body.count("Minimized") == 2
+
+
 def test_an_id_cannot_climb_out_of_the_branch(api: Memory) -> None:
     folder = Folder(RECORDED / "lowering")
     part = post.result_dir.section(reports.request(id="../../x y"), folder)
