@@ -60,4 +60,6 @@ def _texts(file: IO[bytes]) -> Iterator[str]:
 def packed(content: bytes) -> str | None:
     """The program `content` as text, by zlib and base64; None where that is too long for a comment, or would hide a secret."""
     text = base64.b64encode(zlib.compress(content, 9)).decode("ascii")
-    return text if len(text) <= MOST_PACKED and not holds_secret(io.BytesIO(content)) else None
+    # what looks like a secret by chance would be taken out of it, and the rest be no program
+    fits = len(text) <= MOST_PACKED and redact(text) == text
+    return text if fits and not holds_secret(io.BytesIO(content)) else None

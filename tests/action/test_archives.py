@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import io
+import random
 import struct
 import tracemalloc
 import zipfile
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.action import archives
 from bot.action.archives import MOST_PACKED, holds_secret, packed
 from bot.action.ci import archive as artifact
 from bot.action.gate import attachments
@@ -68,6 +70,22 @@ def test_a_member_beyond_all_files_is_unreadable_and_no_more() -> None:
     assert packed(content) is None
     assert holds_secret(io.BytesIO(content))
     assert list(artifact.members(content, lambda name: name.endswith(".xml"))) == []
+
+
+def test_a_program_whose_text_looks_like_a_secret_is_not_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is packed is noise, in which anything may stand by chance: a report would take that out, and the program be none."""
+    token = "LT" + "AI" + "a1B2" * 5
+    programs = []
+    for before in range(3):  # of which one begins where four digits do
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as opened:
+            noise = random.Random(0)
+            opened.writestr("weights/0", noise.randbytes(1500 + before) + base64.b64decode("////" + token) + noise.randbytes(1500))
+        programs.append(buffer.getvalue())
+    given = [packed(program) for program in programs]
+    monkeypatch.setattr(archives, "redact", str)
+    assert [text is None for text in given] == [token in (packed(program) or "") for program in programs]
+    assert given.count(None) == 1
 
 
 def test_a_program_that_is_too_long_is_not_packed() -> None:
