@@ -149,7 +149,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def after(name: str, change: Callable[[Any], None]) -> None:
-    """Have the module `name` changed once it has been imported, which it may have been."""
+    """Call `change` with the module `name` once that has been imported, which it may have been."""
     if name in sys.modules:
         change(sys.modules[name])
     else:
