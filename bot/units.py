@@ -13,11 +13,7 @@ _ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120)
 
 
 def duration(text: str) -> float:
-    """Seconds from a `text` like `90`, `90s`, `30m` or `1h`.
-
-    Raises:
-        argparse.ArgumentTypeError: it is none of these.
-    """
+    """Seconds from a `text` like `90`, `90s`, `30m` or `1h`. Raises argparse.ArgumentTypeError where it is none of these."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text.strip())
     if not match or float(match[1]) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration: use for example 90s, 30m or 1h")
@@ -25,11 +21,7 @@ def duration(text: str) -> float:
 
 
 def positive(text: str) -> int:
-    """The whole number from 1 in `text`.
-
-    Raises:
-        argparse.ArgumentTypeError: it is not.
-    """
+    """The whole number from 1 in `text`. Raises argparse.ArgumentTypeError where it is not."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
@@ -41,11 +33,8 @@ def or_auto(read: Callable[[str], T]) -> Callable[[str], T | None]:
 
 
 def cuda_arch(text: str) -> int:
-    """The compute capability of a GPU in `text`, without the dot: 90 for 9.0.
-
-    Raises:
-        argparse.ArgumentTypeError: it is none that can be compiled for without having it.
-    """
+    """The compute capability of a GPU in `text`, without the dot: 90 for 9.0. Raises argparse.ArgumentTypeError where it is none that can
+    be compiled for without having it."""
     if not text.isdecimal() or int(text) not in _ARCHITECTURES:
         raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(map(str, _ARCHITECTURES))}")
     return int(text)

@@ -46,11 +46,7 @@ FETCH: auto.Fetch = partial(checkout.fetch, environ=os.environ)
 
 
 def connect(token: SecretStr, settings: Settings) -> GitHub:
-    """A client for the GitHub that `settings` name, with `token`.
-
-    Raises:
-        InputError: there is no token.
-    """
+    """A client for the GitHub that `settings` name, with `token`. Raises InputError where there is no token."""
     if not token.get_secret_value():
         raise InputError("input github-token is empty: everything but the mode minify speaks with GitHub")
     return GitHub(Transport(token.get_secret_value(), settings.api_url), settings.bot_login)

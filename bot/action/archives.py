@@ -23,11 +23,8 @@ _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def beginning(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
-    """The first `most` bytes of a `member` of the `archive`: what that says of their number is not believed.
-
-    Raises:
-        UNREADABLE: it cannot be read.
-    """
+    """The first `most` bytes of a `member` of the `archive`: what that says of their number is not believed. Raises UNREADABLE where it
+    cannot be read."""
     if member.compress_type not in _BOUNDED:
         raise NotImplementedError(f"compressed in the way {member.compress_type}")
     with archive.open(member) as opened:

@@ -90,11 +90,8 @@ class Auto:
     every: float
 
     def run(self, event: AnyEvent) -> JobOutcome:
-        """Do what `event` asks for. Exit status: 0, also where that is nothing; 1 where the work could not be done.
-
-        Raises:
-            GitHubError: GitHub does not answer what must be known.
-        """
+        """Do what `event` asks for. Exit status: 0, also where that is nothing; 1 where the work could not be done. Raises GitHubError
+        where GitHub does not answer what must be known."""
         # a fork's code needs a job in the environment that somebody approves, and this one has begun
         settings = self.settings.model_copy(update={"fork_environment": ""})
         stopped = threading.Event()

@@ -50,11 +50,7 @@ class CommandTemplate:
 
 
 def parse(text: str) -> CommandTemplate:
-    """The template in `text`.
-
-    Raises:
-        TemplateError: it is none that can be run.
-    """
+    """The template in `text`. Raises TemplateError where it is none that can be run."""
     if text.count(NODEID) != 1:
         raise TemplateError("must hold {nodeid} once")
     return _parse(text, CommandTemplate(()), 0)
@@ -124,11 +120,7 @@ def _inside_shell(words: list[str]) -> str:
 
 
 def inner_path(base: str, path: str) -> str:
-    """The directory `path` as it counts from `base`, both below the checkout.
-
-    Raises:
-        TemplateError: it leads out of it.
-    """
+    """The directory `path` as it counts from `base`, both below the checkout. Raises TemplateError where it leads out of it."""
     joined = PurePosixPath(base, path)
     parts: list[str] = []
     for part in joined.parts:

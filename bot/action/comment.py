@@ -103,10 +103,8 @@ def answer(
 
 def issue_of(answer: Answer, repository: str, *, checked: bool) -> int:
     """The issue in the one `repository` that an `answer` of a file of requests may go to. `checked`: that file is what the gate wrote, so
-    that another name in it is one that the repository had before.
-
-    Raises:
-        GitHubError: it belongs to another repository, or to no issue.
+    that another name in it is one that the repository had before. Raises GitHubError where it belongs to another repository, or to no
+    issue.
     """
     if not checked and answer.repository.lower() != repository.lower():
         raise GitHubError(f"the answer belongs to another repository: {answer.repository[:100]!r}")

@@ -35,11 +35,8 @@ def key(request: Request) -> str:
 
 
 def read(path: Path, expected: str = "") -> tuple[Request, ...]:
-    """The requests in the file at `path`, at least one; `expected` is its hash, where it is known.
-
-    Raises:
-        InputError: the file cannot be read, is larger than `MAX_SIZE`, or is not what the gate wrote.
-    """
+    """The requests in the file at `path`, at least one; `expected` is its hash, where it is known. Raises InputError where the file cannot
+    be read, is larger than `MAX_SIZE`, or is not what the gate wrote."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_SIZE + 1)
@@ -59,11 +56,8 @@ def read(path: Path, expected: str = "") -> tuple[Request, ...]:
 
 
 def read_one(path: Path, index: int, expected: str = "") -> Request:
-    """The request number `index` (from 0) in the file at `path`, whose hash is `expected` where that is known.
-
-    Raises:
-        InputError: there is none, or the file cannot be used.
-    """
+    """The request number `index` (from 0) in the file at `path`, whose hash is `expected` where that is known. Raises InputError where
+    there is none, or the file cannot be used."""
     requests = read(path, expected)
     if not 0 <= index < len(requests):
         raise InputError(f"{path} holds {len(requests)} requests, none with index {index}")

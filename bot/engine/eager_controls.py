@@ -21,10 +21,8 @@ _ASKS = "it asks whether it is being compiled (torch.compiler.is_compiling), and
 def right_numbers_pass(found: Capture, script: str, control: Control) -> bool | None:
     """Whether the program, whose file's name is `script`, passes (its own comparison, say) with float64 in place of compiled results, whole
     numbers as rounding may leave; or with eager moved by its rounding, where float64 cannot be had. `control` runs either. None: its
-    own code fails then too, as it was `found` to fail, so that tells nothing; but some numbers are wrong.
-
-    Raises:
-        Ended: it fails then too, as it was `found` to fail, and no compiled region is clearly farther from float64 than eager is.
+    own code fails then too, as it was `found` to fail, so that tells nothing; but some numbers are wrong. Raises Ended where it fails then
+    too, as it was `found` to fail, and no compiled region is clearly farther from float64 than eager is.
     """
     outcome = control("--fp64")
     moved = bool(cannot_be_float64(outcome))

@@ -15,10 +15,8 @@ from bot.reduce.source.verdicts import keeps_verdict
 def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: Collection[int]) -> Keeps:
     """What candidates made of `text` have to keep, for this `reproduction`: functions of the program `source` that the compiler calls,
     where numbers are wrong or the program says by itself what is; the condition on which the program fails in `failing_lines`, be it
-    in a function of its own that the compiler calls; and results that are read, where an error is missing.
-
-    Raises:
-        SyntaxError: `text` is not Python.
+    in a function of its own that the compiler calls; and results that are read, where an error is missing. Raises SyntaxError where `text`
+    is not Python.
     """
     judged = reproduction.failure.kind is Kind.ACCURACY or reproduction.capture.own_verdict
     asked: list[Keeps] = [keeper(text, held(reproduction.capture, source))] if judged else []

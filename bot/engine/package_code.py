@@ -34,10 +34,7 @@ def first_that_fails(
     options: Options, run: Callable[[Options], Reproduction], box: Sandbox | None, budget: Budget
 ) -> tuple[Options, Reproduction]:
     """What `run` makes of the first program in the `options` that does not pass, and the options with that as their target; see
-    `beside_its_program`, which gets the sandbox `box` and the `budget`.
-
-    Raises:
-        Ended: all of them pass, or one of them says nothing.
+    `beside_its_program`, which gets the sandbox `box` and the `budget`. Raises Ended where all of them pass, or one of them says nothing.
     """
     try:
         return options, run(options)

@@ -48,11 +48,8 @@ class Prover:
             return False
 
     def proof(self, result: SearchResult, runs: int) -> Proof:
-        """So many fresh `runs` of the result, and the eager control. Where only some fail: more runs, for the rate.
-
-        Raises:
-            Ended: one of them could not be made.
-        """
+        """So many fresh `runs` of the result, and the eager control. Where only some fail: more runs, for the rate. Raises Ended where one
+        of them could not be made."""
         text = result.final()
         try:
             found = self._verified(self.python, text, result.rule, runs)

@@ -24,10 +24,7 @@ def longer(options: Options, compiled: Outcome, eager: Outcome) -> float | None:
 
 def hang_after(options: Options, compiled: Outcome, eager: Outcome, own: float) -> float:
     """Seconds after which a run of the program hangs, which did not end within `own` seconds; `options`, `compiled` and
-    `eager` as for `longer`.
-
-    Raises:
-        Ended: it may only be slow.
+    `eager` as for `longer`. Raises Ended where it may only be slow.
     """
     waited, named = compiled.seconds, options.hang_after
     # on a busy machine much less than what passed

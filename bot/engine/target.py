@@ -116,11 +116,8 @@ def _in_file(name: str) -> str | None:
 
 
 def target_of_command(command: str) -> Target:
-    """The Python program that the command line `command` runs. Assignments may stand before it, as a shell and `env` have them.
-
-    Raises:
-        CommandError: it is not `pytest ...`, `python SCRIPT ...`, `python -m MODULE ...`, `torchrun ...` or `accelerate launch ...`.
-    """
+    """The Python program that the command line `command` runs. Assignments may stand before it, as a shell and `env` have them. Raises
+    CommandError where it is not `pytest ...`, `python SCRIPT ...`, `python -m MODULE ...`, `torchrun ...` or `accelerate launch ...`."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -136,11 +133,7 @@ def target_of_command(command: str) -> Target:
 
 
 def _program(words: list[str]) -> Target:
-    """What the words of a command run.
-
-    Raises:
-        CommandError: it is no Python program.
-    """
+    """What the words of a command run. Raises CommandError where it is no Python program."""
     first, rest = Path(words[0]).name, words[1:]
     if first in ("pytest", "py.test"):
         return Target(None, "pytest", tuple(rest))
@@ -155,11 +148,8 @@ def _program(words: list[str]) -> Target:
 
 
 def _of_python(words: list[str]) -> Target | None:
-    """What an interpreter's arguments run; None for code given in the command or on standard input.
-
-    Raises:
-        CommandError: an option that this interpreter does not have.
-    """
+    """What an interpreter's arguments run; None for code given in the command or on standard input. Raises CommandError
+    where one is an option that this interpreter does not have."""
     while words and words[0].startswith("-") and words[0] != "-":
         word, words = words[0], words[1:]
         for place, letter in enumerate(word[1:], 2):

@@ -54,11 +54,8 @@ class Descriptor:
     """A descriptor that can be pickled, as multiprocessing's own `DupFd`."""
 
     def __init__(self, descriptor: int) -> None:
-        """Keep a copy of `descriptor` open until it has surely been opened by its receiver.
-
-        Raises:
-            OSError: it is not open, or there are too many.
-        """
+        """Keep a copy of `descriptor` open until it has surely been opened by its receiver. Raises OSError where it is not open, or there
+        are too many."""
         _forget_what_others_sent()
         if len(_sent) >= _most():
             with contextlib.suppress(OSError):
@@ -68,11 +65,7 @@ class Descriptor:
         _sent.append(self._copy)
 
     def detach(self) -> int:
-        """Open the same file here; the caller closes it.
-
-        Raises:
-            OSError: the process that sent it has ended, or closed it.
-        """
+        """Open the same file here; the caller closes it. Raises OSError where the process that sent it has ended, or closed it."""
         return os.open(f"/proc/{self._process}/fd/{self._copy}", os.O_RDWR | os.O_CLOEXEC)
 
 

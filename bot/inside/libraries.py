@@ -24,11 +24,8 @@ class Unsafe(Exception):
 
 
 def load(words: Iterable[str]) -> None:
-    """Import the modules that the `words` name (`package.module:name,name`).
-
-    Raises:
-        Unsafe: one is not installed, cannot be imported, or left behind what does not survive a fork.
-    """
+    """Import the modules that the `words` name (`package.module:name,name`). Raises Unsafe where one is not installed, cannot be imported,
+    or left behind what does not survive a fork."""
     before = _threads()
     with _one_thread():
         for word in words:
@@ -67,11 +64,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _threads() -> int:
-    """The threads of this process.
-
-    Raises:
-        Unsafe: the system does not say.
-    """
+    """The threads of this process. Raises Unsafe where the system does not say."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError as error:

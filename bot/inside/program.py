@@ -32,11 +32,8 @@ OnEnd = Callable[[BaseException], object]
 
 
 def read_source(path: str) -> str:
-    """The text of the script at `path` as Python reads it: in the encoding that it declares, without a byte order mark.
-
-    Raises:
-        SyntaxError: it is not in that encoding, or there is none of that name.
-    """
+    """The text of the script at `path` as Python reads it: in the encoding that it declares, without a byte order mark. Raises SyntaxError
+    where it is not in that encoding, or there is none of that name."""
     with contextlib.suppress(SyntaxError, UnicodeDecodeError), tokenize.open(path) as file:
         return file.read()
     with open(path, "rb") as raw:
@@ -185,11 +182,8 @@ def listen_to_unittest(on_error: OnError) -> None:
 
 
 def listen_to_pytest(on_error: OnError) -> None:
-    """Tell `on_error` of the errors that make tests fail that a script runs by `pytest.main()`.
-
-    Raises:
-        ImportError: there is no pytest.
-    """
+    """Tell `on_error` of the errors that make tests fail that a script runs by `pytest.main()`. Raises ImportError where there is no
+    pytest."""
     pytest: Any = importlib.import_module("pytest")
     from . import pytest_plugin  # needs pytest, which few programs have
 

@@ -286,11 +286,7 @@ def encode(request: Question | CaptureOrder) -> str:
 
 
 def decode(kind: type[_Request], message: dict[str, Any]) -> _Request:
-    """The request of this kind from its parsed JSON `message`.
-
-    Raises:
-        TypeError: a field is missing or unknown.
-    """
+    """The request of this kind from its parsed JSON `message`. Raises TypeError where a field is missing or unknown."""
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in message.items()}
     return kind(**fields)
 

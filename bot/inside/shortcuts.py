@@ -35,11 +35,8 @@ def shortcut(what: str) -> Iterator[None]:
 
 
 def function_at(owner: Any, name: str, *parameters: str) -> Any:
-    """The function `owner.name`, which is about to be replaced by one with these parameters.
-
-    Raises:
-        AttributeError: there is none of that name, or its first parameters have other names by now.
-    """
+    """The function `owner.name`, which is about to be replaced by one with these parameters. Raises AttributeError where there is none of
+    that name, or its first parameters have other names by now."""
     function = getattr(owner, name, None)
     if function is None or list(inspect.signature(function).parameters)[: len(parameters)] != list(parameters):
         raise AttributeError(f"this torch has no {owner.__name__}.{name}({', '.join(parameters)})")

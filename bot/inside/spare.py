@@ -23,11 +23,8 @@ BEGUN = b"\n"
 
 @contextlib.contextmanager
 def pipes(count: int) -> Iterator[list[int]]:
-    """The ends of so many (`count`) new pipes, of each first the one to read. They are closed where the body raises OSError.
-
-    Raises:
-        OSError: the system has no more pipes to give, or what the body raises.
-    """
+    """The ends of so many (`count`) new pipes, of each first the one to read. They are closed where the body raises OSError. Raises OSError
+    where the system has no more pipes to give, or the body does."""
     ends: list[int] = []
     try:
         for _ in range(count):
@@ -73,11 +70,7 @@ class InWaiting:
 
 
 class Spare(InWaiting):
-    """An interpreter that waits for its question.
-
-    Raises:
-        OSError: the system has no process or no pipe to give.
-    """
+    """An interpreter that waits for its question. Raises OSError where the system has no process or no pipe to give."""
 
     def __init__(self) -> None:
         with pipes(3) as (theirs, question, output, outputs, result, results):

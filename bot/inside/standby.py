@@ -47,10 +47,7 @@ def suits(question: Question) -> bool:
 
 class Standby(InWaiting):
     """A fork that waits for its question. `inherited`: descriptors of ours that it closes. Where there are several GPUs, they take turns.
-
-    Raises:
-        OSError: the system has no process or no pipe to give.
-    """
+    Raises OSError where the system has no process or no pipe to give."""
 
     turns = itertools.count()
 
@@ -77,11 +74,8 @@ class Standby(InWaiting):
 
 
 def _start_gpu() -> None:
-    """Its context, the library for matrix products, Triton's driver, and what a first compile makes.
-
-    Raises:
-        RuntimeError: the GPU is as good as full.
-    """
+    """Its context, the library for matrix products, Triton's driver, and what a first compile makes. Raises RuntimeError where the GPU is
+    as good as full."""
     torch: Any = importlib.import_module("torch")
     matrix = torch.ones(16, 16, device="cuda")
     matrix @ matrix

@@ -50,11 +50,7 @@ GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 
 
 def warm_up() -> dict[str, Any]:
-    """Import the compiler; versions of what was found.
-
-    Raises:
-        ImportError: there is no torch here.
-    """
+    """Import the compiler; versions of what was found. Raises ImportError where there is no torch here."""
     import torch
 
     shortcuts.log_here()
@@ -154,10 +150,8 @@ def _initialise_triton() -> None:
 
 def build_gpu_driver() -> None:
     """Have Triton's module for CUDA's driver compiled into its cache: half a second in each of the first children otherwise. A process of
-    its own does it, as Triton loads what it compiled; where it cannot, a child will say why.
-
-    Raises:
-        OSError: the system has no process to give.
+    its own does it, as Triton loads what it compiled; where it cannot, a child will say why. Raises OSError where the system has no process
+    to give.
     """
     import torch
 

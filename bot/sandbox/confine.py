@@ -20,11 +20,8 @@ class LayerMissing(Exception):
 
 
 def confine(order: Order) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Put on the layers of the `order`; those that are on, and what its account cannot reach.
-
-    Raises:
-        LayerMissing: one that it asks for cannot be had.
-    """
+    """Put on the layers of the `order`; those that are on, and what its account cannot reach. Raises LayerMissing where one that it asks
+    for cannot be had."""
     if not order.confined:
         _become(order)
         return (), ()

@@ -160,10 +160,7 @@ def remove(path: str | os.PathLike[str]) -> None:
 
 def empty(path: str | os.PathLike[str]) -> None:
     """Remove what is in the directory `path`, as `remove` does. It stays the same directory: a process that has it mounted writes to no
-    other one.
-
-    Raises:
-        OSError: it cannot be opened.
+    other one. Raises OSError where it cannot be opened.
     """
     top = os.open(path, _DIRECTORY)
     try:

@@ -35,11 +35,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> int:
-    """The result of the system call `number` with these `arguments`.
-
-    Raises:
-        OSError: it failed.
-    """
+    """The result of the system call `number` with these `arguments`. Raises OSError where it failed."""
     words = [None if word is None else ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
     result: int = _libc.syscall(ctypes.c_long(number), *words)
     if result < 0:
@@ -48,11 +44,7 @@ def call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> i
 
 
 def prctl(option: int, *arguments: int) -> None:
-    """`prctl(2)` with this `option` and its `arguments`.
-
-    Raises:
-        OSError: it failed.
-    """
+    """`prctl(2)` with this `option` and its `arguments`. Raises OSError where it failed."""
     words = [ctypes.c_ulong(word) for word in (*arguments, 0, 0, 0, 0)[:4]]
     if _libc.prctl(ctypes.c_int(option), *words) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
@@ -60,10 +52,7 @@ def prctl(option: int, *arguments: int) -> None:
 
 def dump_no_core(pid: int = 0) -> None:
     """Have the kernel keep nothing of the memory of the process `pid` (0: this one), and of those that it starts, when a signal ends it.
-
-    Raises:
-        OSError: there is no such process.
-    """
+    Raises OSError where there is no such process."""
     _, hard = resource.prlimit(pid, resource.RLIMIT_CORE)
     most = _NO_DUMP if hard == resource.RLIM_INFINITY else min(_NO_DUMP, hard)
     resource.prlimit(pid, resource.RLIMIT_CORE, (most, most))
@@ -94,11 +83,7 @@ def drop_bounding_set() -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability that this process holds.
-
-    Raises:
-        OSError: the kernel refused.
-    """
+    """Give up every capability that this process holds. Raises OSError where the kernel refused."""
     with contextlib.suppress(OSError):  # a kernel without ambient ones
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION, 0))
@@ -106,11 +91,8 @@ def drop_capabilities() -> None:
 
 
 def hold_capabilities(numbers: tuple[int, ...]) -> None:
-    """Hold the capabilities with these `numbers`, and no other, also in what this process becomes by an exec.
-
-    Raises:
-        OSError: they are not ours to hold.
-    """
+    """Hold the capabilities with these `numbers`, and no other, also in what this process becomes by an exec. Raises OSError where they are
+    not ours to hold."""
     bits = sum(1 << number for number in numbers)
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION, 0))
     low, high = bits & 0xFFFFFFFF, bits >> 32
@@ -119,11 +101,8 @@ def hold_capabilities(numbers: tuple[int, ...]) -> None:
 
 
 def hand_on(numbers: tuple[int, ...]) -> None:
-    """Let what this thread starts have the capabilities with these `numbers`, which it holds, and no other.
-
-    Raises:
-        OSError: the kernel refused.
-    """
+    """Let what this thread starts have the capabilities with these `numbers`, which it holds, and no other. Raises OSError where the kernel
+    refused."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     for number in numbers:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, number)
@@ -148,10 +127,7 @@ def _own(namespace: int) -> None:
 
 def own_network() -> None:
     """Move this process to a network of its own, which has only a loopback device, and switch that on. Where it fails, this process is
-    in no usable state.
-
-    Raises:
-        OSError: not allowed here.
+    in no usable state. Raises OSError where that is not allowed.
     """
     import fcntl
     import socket
@@ -162,21 +138,15 @@ def own_network() -> None:
 
 
 def own_mounts() -> None:
-    """Let this process mount things that nobody else sees. Where it fails, this process is in no usable state.
-
-    Raises:
-        OSError: not allowed here.
-    """
+    """Let this process mount things that nobody else sees. Where it fails, this process is in no usable state. Raises OSError where that is
+    not allowed."""
     _own(CLONE_NEWNS)
     _mount("none", "/", _MS_REC | _MS_PRIVATE)
 
 
 def bind(source: str, target: str, *, writable: bool) -> None:
-    """Show what is at `source` at `target`, too, with what is mounted below; `writable`, or to be read alone.
-
-    Raises:
-        OSError: not allowed here.
-    """
+    """Show what is at `source` at `target`, too, with what is mounted below; `writable`, or to be read alone. Raises OSError where that is
+    not allowed."""
     _mount(source, target, _MS_BIND | _MS_REC)
     if not writable:
         attributes = ctypes.create_string_buffer(struct.pack("4Q", _MOUNT_ATTR_RDONLY, 0, 0, 0), 32)
@@ -184,11 +154,8 @@ def bind(source: str, target: str, *, writable: bool) -> None:
 
 
 def own_memory(target: str, size: int) -> None:
-    """Mount at `target` a file system in memory that nobody else sees, of so many bytes (`size`), which goes with its last process.
-
-    Raises:
-        OSError: not allowed here.
-    """
+    """Mount at `target` a file system in memory that nobody else sees, of so many bytes (`size`), which goes with its last process. Raises
+    OSError where that is not allowed."""
     _mount("tmpfs", target, _MS_NOSUID | _MS_NODEV, b"tmpfs", f"mode=1777,size={size}".encode())
 
 

@@ -19,10 +19,7 @@ _MOST_LINKS = 40  # as the kernel follows
 def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Sequence[str], named: Sequence[str]) -> None:
     """Let `directory` be this process's `/tmp`, with those of the paths `read` and `write` that lie below `/tmp` where they were, of the
     directories `listed` what of these lies in them, and the links on the way to what is `named`. Where it fails, this process is in no
-    usable state.
-
-    Raises:
-        OSError: not allowed here.
+    usable state. Raises OSError where that is not allowed.
     """
     if os.path.realpath(PLACE) != PLACE:
         raise FileNotFoundError(PLACE)

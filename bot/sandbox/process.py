@@ -95,10 +95,7 @@ def start_as(
     """Start `command` in the directory `cwd` with the environment `env`, under the account `uid` and the group `gid` alone (None: ours).
 
     It is not confined, and may `keep` capabilities with these numbers; what it starts ends with it, and where it is the account's `sole`
-    process, whatever else runs under that account. `streams` are those of `Popen`.
-
-    Raises:
-        OSError: there is no such program.
+    process, whatever else runs under that account. `streams` are those of `Popen`. Raises OSError where there is no such program.
     """
     if sys.platform != "linux":
         return Process(list(command), cwd=cwd, env=dict(env), start_new_session=True, **streams)

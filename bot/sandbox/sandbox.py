@@ -97,11 +97,7 @@ class Sandbox:
         self._bytecode[os.path.dirname(_found(python))] = place
 
     def require(self) -> None:
-        """Make sure that every layer is on that there is for the likes of us.
-
-        Raises:
-            NoSandbox: one is not.
-        """
+        """Make sure that every layer is on that there is for the likes of us. Raises NoSandbox where one is not."""
         wanted = (
             {PRIVILEGES, LANDLOCK, SECCOMP, RLIMITS}
             | (set() if self.network else {NO_NETWORK})
@@ -138,10 +134,8 @@ class Sandbox:
         """Start `command` in the directory `cwd` with what may be seen of the environment `env`.
 
         It may also `write` to the directories given. `address_space`: what it may reserve is limited. `streams` are those of
-        `subprocess.Popen`. With `linked` it starts in a directory of its own, with a link to each entry of `cwd`.
-
-        Raises:
-            OSError: there is no such program.
+        `subprocess.Popen`. With `linked` it starts in a directory of its own, with a link to each entry of `cwd`. Raises OSError where
+        there is no such program.
         """
         if not self.on:
             return Process(list(command), cwd=cwd, env=self._with_ours(env), start_new_session=True, **streams)

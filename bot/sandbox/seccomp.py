@@ -219,10 +219,7 @@ def _sockets(families: frozenset[int], *, packets: bool) -> list[tuple[int, int,
 
 def enter(families: frozenset[int], *, gpu: bool = False) -> None:
     """Filter the calls of this process and all that it starts, for good; see `program` for `families` and `gpu`. No new privileges must
-    be on.
-
-    Raises:
-        OSError: the kernel refused.
+    be on. Raises OSError where the kernel refused.
     """
     code = program(kernel.machine(), families, gpu=gpu)
     held = ctypes.create_string_buffer(code, len(code))

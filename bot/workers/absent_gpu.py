@@ -31,10 +31,8 @@ if tuple(torch.cuda.get_device_capability()) != divmod(%d, 10):
 
 def put_up(box: Sandbox, python: str, arch: int, most: float = _LIMIT, wanted: Wanted = None) -> str | None:
     """Have every process of the sandbox `box` see a GPU of the compute capability `arch` (90 for 9.0). What keeps the interpreter `python`
-    from that, for people; None where nothing does. Each of the two processes that it takes is cut off after `most` seconds.
-
-    Raises:
-        Interrupted: `wanted` gave False.
+    from that, for people; None where nothing does. Each of the two processes that it takes is cut off after `most` seconds. Raises
+    Interrupted where `wanted` gave False.
     """
     compiler = next((found for name in (os.environ.get("CC"), *_COMPILERS) if name and (found := shutil.which(name))), None)
     if compiler is None:

@@ -29,10 +29,8 @@ _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+([A-Za-z_]\w*)", re.MULTILINE
 def lend(python: str, box: Sandbox, most: float, program: str = "", *, wanted: Wanted = None) -> None:
     """Have each process of the sandbox `box` under the interpreter `python` find bytecode, where that has none of its own.
 
-    It takes at most `most` seconds, once for a job. What the `program`, a source text, imports is compiled last.
-
-    Raises:
-        Interrupted: `wanted` gave False.
+    It takes at most `most` seconds, once for a job. What the `program`, a source text, imports is compiled last. Raises Interrupted where
+    `wanted` gave False.
     """
     place = box.scratch / "bytecode"
     if "PYTHONPYCACHEPREFIX" in os.environ or place.exists() or not lacking(box.packages_of(python)):

@@ -246,19 +246,13 @@ class Pool:
         return place
 
     def start(self) -> None:
-        """Start the parent in the background, where there is none; questions wait until it is ready.
-
-        Raises:
-            OSError: the interpreter cannot be run.
-        """
+        """Start the parent in the background, where there is none; questions wait until it is ready. Raises OSError where the interpreter
+        cannot be run."""
         self._ensure_running()
 
     def submit(self, question: Question) -> Asked:
-        """Send a question; its future gives the outcome and the raw facts (`values` for the task shapes).
-
-        Raises:
-            PoolError: there is no torch in this interpreter, the parent keeps dying, or the pool is closed.
-        """
+        """Send a question; its future gives the outcome and the raw facts (`values` for the task shapes). Raises PoolError where there is
+        no torch in this interpreter, the parent keeps dying, or the pool is closed."""
         directory = self.directory()
         asked = Asked(Future(), next(self._numbers), directory)
         question = replace(question, memory=question.memory or self.memory, id=asked.number, dir=directory.name)

@@ -122,10 +122,7 @@ def run_process(
 
     It starts in the directory `cwd` with the environment `env`. The outcome's `seconds` are of its own time. It runs in
     the sandbox `box`, where there is one, and may write to the directories `write`; with `linked` its working directory is one of its own,
-    with links to what is in `cwd`.
-
-    Raises:
-        Interrupted: `wanted` gave False.
+    with links to what is in `cwd`. Raises Interrupted where `wanted` gave False.
     """
     try:
         process = (box or Sandbox(cwd, on=False)).start(

@@ -60,10 +60,8 @@ def make(python: str, box: Sandbox, *, anew: bool = True, wanted: Wanted = None)
     """Keep what is made for the interpreter `python`, where it was never asked: compiled in the sandbox `box`, by a process without a
     program. From then on each process of the box finds the header. Without `anew` it finds what is kept already.
 
-    What a program's process left could be anything, and what is kept runs in those of other programs.
-
-    Raises:
-        Interrupted: `wanted` gave False.
+    What a program's process left could be anything, and what is kept runs in those of other programs. Raises Interrupted where `wanted`
+    gave False.
     """
     mark = directory() / f"{box.state_of(python)}.json"
     if anew and not _whole(mark):
@@ -115,11 +113,7 @@ class Maker:
             make(python, box, anew=anew, wanted=lambda: not self._closed.is_set())
 
     def wait(self, seconds: float, wanted: Wanted = None) -> None:
-        """Wait until it is made, for at most so many seconds.
-
-        Raises:
-            Interrupted: `wanted` gave False.
-        """
+        """Wait until it is made, for at most so many seconds. Raises Interrupted where `wanted` gave False."""
         end = time.monotonic() + seconds
         while self._thread.is_alive() and time.monotonic() < end:
             if wanted is not None and not wanted():
@@ -192,11 +186,8 @@ def _lend_headers(names: list[str], box: Sandbox) -> None:
 
 
 def _copied(source: Path, target: Path) -> None:
-    """In one step, since another job may read; what lies there already is the same. Nothing but a plain file is copied.
-
-    Raises:
-        OSError: it is none.
-    """
+    """In one step, since another job may read; what lies there already is the same. Nothing but a plain file is copied. Raises OSError
+    where it is none."""
     with os.fdopen(open_plain(source), "rb") as opened, contextlib.suppress(OSError):
         if target.exists():
             return

@@ -53,11 +53,8 @@ def _row(failure: Failure, verdict: Verdict, why: str) -> dict[str, str | None]:
 
 
 def read(path: Path) -> str:
-    """The end of the log in the file at `path`, `MAX_LOG` bytes of it; unpacked where it is gzipped.
-
-    Raises:
-        OSError, EOFError, zlib.error: it cannot be read, or not be unpacked.
-    """
+    """The end of the log in the file at `path`, `MAX_LOG` bytes of it; unpacked where it is gzipped. Raises OSError, EOFError, zlib.error
+    where it cannot be read, or not be unpacked."""
     with path.open("rb") as file:
         packed = file.read(2) == b"\x1f\x8b"
     if not packed:

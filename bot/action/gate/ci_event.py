@@ -55,11 +55,8 @@ class RedRun:
         self._unsaid: list[int] = []  # issues on which no comment could be written
 
     def outcome(self) -> Decision:
-        """Requests, with the comment or the issue that says so; or nothing: nobody asked, so nobody is told why not.
-
-        Raises:
-            GitHubError: GitHub does not answer what must be known.
-        """
+        """Requests, with the comment or the issue that says so; or nothing: nobody asked, so nobody is told why not. Raises GitHubError
+        where GitHub does not answer what must be known."""
         try:
             return self._outcome()
         except Refusal as why:
@@ -103,11 +100,8 @@ class RedRun:
         return Decision("requests", tuple(posted), note) if posted else Decision("nothing", note=_UNSAID)
 
     def _posted_apart(self, taken: Sequence[groups.Group], first: Request, table: str) -> list[Request]:
-        """The requests for the groups `taken`, each with a comment on the issue about its signature.
-
-        Raises:
-            Refusal: other runs of the same commit have asked for all of them.
-        """
+        """The requests for the groups `taken`, each with a comment on the issue about its signature. Raises Refusal where other runs of the
+        same commit have asked for all of them."""
         answers = [first.answer.model_copy(update={"issue": self._issue_about(group)}) for group in taken]
         posted: list[Request] = []
         known = 0
@@ -184,10 +178,8 @@ class RedRun:
     def _first_to_tell(self, posted: Sequence[Request], pull: int, table: str) -> list[Request]:
         """Those of the requests `posted` on a pull request of which no other run has told meanwhile: several workflows are red at once.
 
-        Each writes first and looks then, so that of two that meet the one whose comment is the older goes on.
-
-        Raises:
-            Refusal: it has told of all of them; our comment is gone then.
+        Each writes first and looks then, so that of two that meet the one whose comment is the older goes on. Raises Refusal where it has
+        told of all of them; our comment is gone then.
         """
         comment = posted[0].answer.comment if posted else None
         if comment is None:

@@ -221,10 +221,8 @@ class Examined:
 def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> Examined:
     """The causes of the red runs `subjects` of one commit in `repository`, as `api` shows them.
 
-    Reports are looked for in artifacts whose names match `junit_artifacts`.
-
-    Raises:
-        GitHubError: GitHub does not hand out what is needed.
+    Reports are looked for in artifacts whose names match `junit_artifacts`. Raises GitHubError where GitHub does not hand out what is
+    needed.
     """
     reader = Reader(api, repository, junit_artifacts)
     found: dict[tuple[str, ...], groups.Group] = {}

@@ -102,11 +102,8 @@ def _matching(pattern: re.Pattern[str], what: str) -> Any:
 
 
 def nodeid(text: str) -> str:
-    """A test's id that can stand in a command line.
-
-    Raises:
-        argparse.ArgumentTypeError: it would be read as an option or a file of options, or is not one line of printable text.
-    """
+    """A test's id that can stand in a command line. Raises argparse.ArgumentTypeError where it would be read as an option or a file of
+    options, or is not one line of printable text."""
     if not text or text.startswith(("-", "@")) or len(text) > 1000 or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a test's id, like tests/test_model.py::test_compiled")
     return text
@@ -152,11 +149,7 @@ def help_text() -> str:
 
 
 def parse(line: str) -> Command:
-    """What stands behind the command on its line.
-
-    Raises:
-        CommandSyntaxError: it is not understood.
-    """
+    """What stands behind the command on its line. Raises CommandSyntaxError where it is not understood."""
     if len(line) > MAX_LINE:
         raise CommandSyntaxError(f"The command is longer than {MAX_LINE} characters.")
     try:
@@ -196,11 +189,8 @@ def parse(line: str) -> Command:
 
 
 def commands(body: str) -> tuple[Command, ...]:
-    """All commands in a comment with the text `body`; empty where there is none.
-
-    Raises:
-        CommandSyntaxError: one of them is not understood, or they are too many.
-    """
+    """All commands in a comment with the text `body`; empty where there is none. Raises CommandSyntaxError where one of them is not
+    understood, or they are too many."""
     lines = command_lines(body)
     if len(lines) > MAX_COMMANDS:
         raise CommandSyntaxError(f"There are {len(lines)} commands in this comment; at most {MAX_COMMANDS} are taken.")

@@ -48,11 +48,8 @@ class Conversation:
         self._tables: list[str] = []
 
     def outcome(self) -> Decision:
-        """Requests, with the comment that says so; or a reply; or nothing.
-
-        Raises:
-            GitHubError: GitHub does not answer what must be known.
-        """
+        """Requests, with the comment that says so; or a reply; or nothing. Raises GitHubError where GitHub does not answer what must be
+        known."""
         body, author, wrong = self._comment.body, self._comment.user, None
         try:
             found = commands(body)

@@ -36,11 +36,8 @@ MAX_EVENT = 32 << 20
 
 
 def read_event(path: Path, name: str) -> AnyEvent:
-    """The event called `name` in the file at `path`; None for one of no interest.
-
-    Raises:
-        InputError: the file does not hold such an event.
-    """
+    """The event called `name` in the file at `path`; None for one of no interest. Raises InputError where the file does not hold such an
+    event."""
     if name not in EVENTS:
         return None
     try:
@@ -51,11 +48,8 @@ def read_event(path: Path, name: str) -> AnyEvent:
 
 
 def decide(event: AnyEvent, settings: Settings, api: GitHub) -> Decision:
-    """What becomes of `event` in the repository that `settings` names, after asking `api` what must be known.
-
-    Raises:
-        GitHubError: GitHub does not answer what must be known.
-    """
+    """What becomes of `event` in the repository that `settings` names, after asking `api` what must be known. Raises GitHubError where
+    GitHub does not answer what must be known."""
     if isinstance(event, IssueComment):
         return Conversation(event, settings, api).outcome()
     if isinstance(event, WorkflowRun):

@@ -56,11 +56,8 @@ class Refusal(Exception):
 
 
 def check_set_up(settings: Settings) -> None:
-    """Make sure that what `settings` say of the job that minifies can be.
-
-    Raises:
-        Refusal: the job would have no image, a system on which it cannot run, or a container that does not start.
-    """
+    """Make sure that what `settings` say of the job that minifies can be. Raises Refusal where the job would have no image, a system on
+    which it cannot run, or a container that does not start."""
     if settings.mode == "gate" and (wrong := wrong_system(settings)):
         raise Refusal(f"The workflow's input `runner` is {settings.runner_label}, and {wrong}.")
     if settings.lacks_image:
@@ -73,11 +70,8 @@ def check_set_up(settings: Settings) -> None:
 
 
 def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
-    """The options `given` in a command, and for the others the defaults in `settings`.
-
-    Raises:
-        Refusal: the job would be ended before the time that is asked for is over.
-    """
+    """The options `given` in a command, and for the others the defaults in `settings`. Raises Refusal where the job would be ended before
+    the time that is asked for is over."""
     stage = None if settings.stage == "auto" else Stage(settings.stage)
     defaults = RequestOptions(stage=stage, accuracy=settings.accuracy, device=settings.device or None, budget=duration(settings.budget))
     options = defaults.model_copy(update=given.model_dump(exclude_unset=True))
@@ -91,11 +85,7 @@ def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
 
 
 def template_of(settings: Settings) -> CommandTemplate:
-    """How tests are run, by `settings`.
-
-    Raises:
-        Refusal: the engine could not run that.
-    """
+    """How tests are run, by `settings`. Raises Refusal where the engine could not run that."""
     try:
         return parse(settings.test_command)
     except TemplateError as error:
@@ -103,11 +93,8 @@ def template_of(settings: Settings) -> CommandTemplate:
 
 
 def program_of(test: str | None, settings: Settings) -> dict[str, Any]:
-    """The fields of a request that say how `test` is run by `settings`, and where; None: a script runs there.
-
-    Raises:
-        Refusal: the engine could not run that.
-    """
+    """The fields of a request that say how `test` is run by `settings`, and where; None: a script runs there. Raises Refusal where the
+    engine could not run that."""
     if test is None:
         return {"directory": settings.working_directory}
     template = template_of(settings)
@@ -119,10 +106,7 @@ def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
     """What a request holds of the one failing test `failure`: how it is run by `settings`, and what CI showed.
 
     The log's own command, which counts from the checkout, is preferred to the default of the input, not to what somebody wrote there; its
-    variables stand before both.
-
-    Raises:
-        Refusal: the engine could not run that.
+    variables stand before both. Raises Refusal where the engine could not run that.
     """
     fields = program_of(failure.test, settings)
     directory = fields["directory"]

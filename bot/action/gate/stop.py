@@ -27,10 +27,7 @@ UNREAD = timedelta(hours=1)
 def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
     """Cancel through `api` what runs for the issue in `event`, except our own run in `settings`, and say so.
 
-    The command and the right to give it are looked at again.
-
-    Raises:
-        GitHubError: GitHub does not answer what must be known.
+    The command and the right to give it are looked at again. Raises GitHubError where GitHub does not answer what must be known.
     """
     author, repository, issue = event.comment.user, event.repository.full_name, event.issue.number
     try:

@@ -188,9 +188,7 @@ class Transport:
         """The JSON that GitHub answers to `verb` (an HTTP method) on `path`, with query `parameters` and a JSON `body`.
 
         Everything asked for with this must be safe to ask twice. An answer that is no `kind` is no answer; `object`: it is not looked at.
-
-        Raises:
-            GitHubError: it refused, or did not answer after all attempts.
+        Raises GitHubError where it refused, or did not answer after all attempts.
         """
         return self._answered(verb, path, parameters, body, kind)[1]
 
@@ -238,10 +236,8 @@ class Transport:
     def create(self, path: str, body: Any, find: Callable[[], Any]) -> Any:
         """POST `body` to `path` to create what must not exist twice.
 
-        After a failure that may have come too late, `find` looks whether it is there.
-
-        Raises:
-            GitHubError: it refused, or did not answer after all attempts.
+        After a failure that may have come too late, `find` looks whether it is there. Raises GitHubError where it refused, or did not
+        answer after all attempts.
         """
         failed = False
 
@@ -273,11 +269,8 @@ class Transport:
         return items
 
     def download(self, path: str, limit: int) -> bytes:
-        """The last `limit` bytes of the file to which GitHub redirects from `path`. The token stays with GitHub's API.
-
-        Raises:
-            GitHubError: it refused, or did not answer after all attempts.
-        """
+        """The last `limit` bytes of the file to which GitHub redirects from `path`. The token stays with GitHub's API. Raises GitHubError
+        where it refused, or did not answer after all attempts."""
 
         def once() -> bytes:
             headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Accept": "application/vnd.github+json"}
@@ -303,11 +296,8 @@ class Transport:
         return self._patiently(f"GET {path}", once)  # type: ignore[no-any-return]
 
     def fetch(self, url: str, limit: int) -> bytes | None:
-        """The file at the public address `url`, asked for without our token; None where it has more than `limit` bytes.
-
-        Raises:
-            GitHubError: it is not given, or not within all attempts.
-        """
+        """The file at the public address `url`, asked for without our token; None where it has more than `limit` bytes. Raises GitHubError
+        where it is not given, or not within all attempts."""
 
         def once() -> bytes | None:
             # requests follows GitHub's redirect to its storage; there is nothing in these headers that must stay with GitHub
@@ -323,11 +313,8 @@ class Transport:
         return self._patiently(f"GET {url}", once)  # type: ignore[no-any-return]
 
     def upload(self, url: str, content: bytes) -> Any:
-        """POST the bytes `content` to `url`, where a release takes its assets; the JSON that GitHub answers.
-
-        Raises:
-            GitHubError: it refused, or did not answer after all attempts.
-        """
+        """POST the bytes `content` to `url`, where a release takes its assets; the JSON that GitHub answers. Raises GitHubError where it
+        refused, or did not answer after all attempts."""
         headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Content-Type": "application/octet-stream"}
 
         def once() -> Any:

@@ -20,10 +20,8 @@ class FetchError(Exception):
 def fetch(server: str, repository: str, commit: str, where: Path, token: str, environ: Mapping[str, str]) -> None:
     """Check `commit` of `repository` (owner/name) out at `where`, without history and without a remote.
 
-    `server` is the address of GitHub, `token` may read the repository, `environ` names the search path on which git is found.
-
-    Raises:
-        FetchError: git says why.
+    `server` is the address of GitHub, `token` may read the repository, `environ` names the search path on which git is found. Raises
+    FetchError, which says what git says.
     """
     url = f"{server}/{repository}"
     environment = {"PATH": environ.get("PATH", os.defpath), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "HOME": os.devnull}

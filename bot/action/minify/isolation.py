@@ -52,10 +52,7 @@ class Account:
         """Start `command` in the directory `cwd` with the environment `env`; no group of ours is kept. What it starts ends with it, and
         where it is the account's `sole` process, whatever else runs under that account.
 
-        `streams` are those of `subprocess.Popen`.
-
-        Raises:
-            OSError: there is no such program.
+        `streams` are those of `subprocess.Popen`. Raises OSError where there is no such program.
         """
         return start_as(command, cwd=cwd, env=env, uid=self.uid, gid=self.gid, keep=self.keep, sole=sole, **streams)
 
@@ -83,10 +80,8 @@ class NoAccountError(Exception):
 def identities(environ: Mapping[str, str], python: str = sys.executable) -> Identities:
     """Two accounts that nobody has, where we are root; where not, our own. None owns a workplace that `environ` names.
 
-    The engine is root all the same where other accounts cannot reach its interpreter, `python`; its programs are not.
-
-    Raises:
-        NoAccountError: we are root, and may not start others under another account.
+    The engine is root all the same where other accounts cannot reach its interpreter, `python`; its programs are not. Raises NoAccountError
+    where we are root, and may not start others under another account.
     """
     if os.geteuid() != 0 or sys.platform != "linux":
         return Identities()

@@ -144,10 +144,8 @@ def minify(
 ) -> int:
     """Minimize `request` as `config` says, fill the directory `out`, and return the exit status of `run`.
 
-    What is printed on the way goes to `console`, and each line to `watch`. A signal sets `stopped`: the work ends then.
-
-    Raises:
-        InputError: as `begin`.
+    What is printed on the way goes to `console`, and each line to `watch`. A signal sets `stopped`: the work ends then. Raises InputError
+    as `begin`.
     """
     begin(out)
     # first: the job may be killed at any time

@@ -15,10 +15,8 @@ from bot.sandbox.files import remove
 def begin(out: Path) -> None:
     """Make the directory `out`, or take from it what an earlier job left there, on a machine that is kept: it would be this one's result.
 
-    Nothing else that somebody keeps there goes; of a directory that is not known to be ours the result alone.
-
-    Raises:
-        InputError: it lies behind a link in the working directory, which may be a checkout: a commit would say where we write.
+    Nothing else that somebody keeps there goes; of a directory that is not known to be ours the result alone. Raises InputError where it
+    lies behind a link in the working directory, which may be a checkout: a commit would say where we write.
     """
     if not out.is_absolute() and any(path.is_symlink() for path in (out, *out.parents)):
         raise InputError(f"the directory of the result, {out}, is a link or lies behind one: name the place that it leads to")

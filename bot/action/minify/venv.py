@@ -24,10 +24,8 @@ def install_commands(
 
     `torch` may be `nightly`, and may name its build behind a plus. `own_python` is our interpreter, `own_torch` its version of torch,
     `index` where PyTorch's builds are (a folder each, those of the night in `nightly/`), `build` the one for a nightly that names none.
-    They are argument lists: no shell reads a version. `uv` brings Pythons that the machine does not have.
-
-    Raises:
-        VersionError: it has not the form of a version, or takes an index and there is none.
+    They are argument lists: no shell reads a version. `uv` brings Pythons that the machine does not have. Raises VersionError where it has
+    not the form of a version, or takes an index and there is none.
     """
     if python is not None and not _PYTHON.fullmatch(python):
         raise VersionError(f"{python[:40]!r} is no Python version: use for example 3.12")

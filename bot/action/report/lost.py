@@ -95,9 +95,7 @@ def abandon(api: GitHub, settings: Settings, now: datetime) -> int:
     """Say in the comments of this run that still promise an answer that nothing will come. How many they were.
 
     For a report that has no requests to go by: `settings` name the run, `api` finds its comments among those of the days before `now`.
-
-    Raises:
-        GitHubError: as `mark_each`.
+    Raises GitHubError as `mark_each`.
     """
     try:
         began = api.run(settings.repository, settings.run_id).created_at

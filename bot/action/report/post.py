@@ -38,11 +38,7 @@ class PendingComment:
 
 
 def check_markers(requests: Sequence[Request]) -> None:
-    """Make sure that the comments of all `requests` can be found again.
-
-    Raises:
-        InputError: one of them holds no marker of ours.
-    """
+    """Make sure that the comments of all `requests` can be found again. Raises InputError where one of them holds no marker of ours."""
     try:
         for request in requests:
             marker_line(request.answer.marker)
@@ -135,10 +131,7 @@ def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
     """Write `comment` over the gate's through `api`, and react to who asked. Its URL; `settings` name the one repository for it.
 
     The comment is known by its marker and our login. The number in the request is a hint alone: that file was in the hands of a job that
-    ran other people's code.
-
-    Raises:
-        GitHubError: it cannot be posted.
+    ran other people's code. Raises GitHubError where it cannot be posted.
     """
     answer = comment.answer
     issue = issue_of(answer, settings.repository, checked=bool(settings.request_sha256))

@@ -57,11 +57,8 @@ class Folder:
 
     @contextmanager
     def open(self, name: str, limit: int) -> Iterator[tuple[int, int]]:
-        """The descriptor of the plain file `name` in it, `inner/name` in a directory of it, and its size in bytes.
-
-        Raises:
-            UnreadableResult: it is missing, a link, no plain file, or larger than `limit`; or what leads to it is a link.
-        """
+        """The descriptor of the plain file `name` in it, `inner/name` in a directory of it, and its size in bytes. Raises UnreadableResult
+        where it is missing, a link, no plain file, or larger than `limit`; or what leads to it is a link."""
         try:
             folder = self._directory(name)
         except (OSError, ValueError) as error:
@@ -97,11 +94,8 @@ class Folder:
         return found
 
     def content(self, name: str, limit: int, *, end: bool = False) -> bytes:
-        """The bytes of the file `name`, at most `limit` of them; with `end` the last ones, of a file of any size.
-
-        Raises:
-            UnreadableResult: as `open`.
-        """
+        """The bytes of the file `name`, at most `limit` of them; with `end` the last ones, of a file of any size. Raises UnreadableResult
+        as `open`."""
         with self.open(name, _FILE_LIMIT if end else limit) as (file, size), os.fdopen(os.dup(file), "rb") as stream:
             stream.seek(max(size - limit, 0) if end else 0)
             return stream.read(limit)
@@ -144,11 +138,7 @@ class Folder:
         return said is None or said.strip() == request_key(request)
 
     def result(self) -> Result:
-        """What `result.json` says.
-
-        Raises:
-            UnreadableResult: it is missing, or not what this version writes.
-        """
+        """What `result.json` says. Raises UnreadableResult where it is missing, or not what this version writes."""
         try:
             found = Result.model_validate_json(self.content(RESULT, _JSON_LIMIT))
         except ValidationError as error:

@@ -29,21 +29,15 @@ _MOST_ERRORS = 10
 def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> int:
     """Mark the comments in `repository` whose run waits longer than `stale_after` hours at `now`, or ended without a result.
 
-    How many were marked through `api`.
-
-    Raises:
-        GitHubError: as `mark_each`.
+    How many were marked through `api`. Raises GitHubError as `mark_each`.
     """
     ours = (comment for comment in api.recent_comments(repository, now - LOOK_BACK) if api.is_ours(comment))
     return mark_each(ours, lambda comment: _mark(comment, api, repository, stale_after, now))
 
 
 def mark_each(comments: Iterable[Comment], mark: Callable[[Comment], bool]) -> int:
-    """Call `mark` with each of `comments`; how many it marked, as it says.
-
-    Raises:
-        GitHubError: GitHub does not answer; or something was wrong with one of them, after all others were marked.
-    """
+    """Call `mark` with each of `comments`; how many it marked, as it says. Raises GitHubError where GitHub does not answer; or something
+    was wrong with one of them, after all others were marked."""
     marked = errors = 0
     wrong: GitHubError | None = None
     for comment in comments:

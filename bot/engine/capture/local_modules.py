@@ -66,11 +66,7 @@ def module_lines(traceback: str, names: dict[str, str]) -> dict[str, tuple[int, 
 
 
 def read_source(file: Path) -> str:
-    """The text of a Python file, in the encoding that it declares.
-
-    Raises:
-        SyntaxError: it is not in that encoding.
-    """
+    """The text of a Python file, in the encoding that it declares. Raises SyntaxError where it is not in that encoding."""
     raw = file.read_bytes()
     encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
     try:

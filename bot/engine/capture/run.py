@@ -64,10 +64,7 @@ class Watch:
 def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
     """Run the program `target` once with the interpreter `python` in the directory `cwd`, and bring back what failed.
 
-    `watch` says what is looked for, `patience` how long the run may take.
-
-    Raises:
-        Interrupted: `budget` was cancelled.
+    `watch` says what is looked for, `patience` how long the run may take. Raises Interrupted where `budget` was cancelled.
     """
     out = watch.out
     wanted = budget.should_continue if budget else None

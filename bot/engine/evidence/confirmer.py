@@ -58,11 +58,8 @@ class Confirmer(Generic[S]):
         self._thread.join()
 
     def offer(self, step: S, position: int) -> None:
-        """Take `step`, the new best program of the search, which it accepted at this `position`.
-
-        Raises:
-            Slipped: an earlier one did not fail alone; said once.
-        """
+        """Take `step`, the new best program of the search, which it accepted at this `position`. Raises Slipped where an earlier one did
+        not fail alone; said once."""
         with self._lock:
             self._newest = (step, position)
             slipped, self._slipped = self._slipped, None

@@ -108,10 +108,8 @@ def run_fresh(
 
     After `timeout` seconds of its own time the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group
     is killed; at the end of the `budget` it is cut off. `cache_dir` is Inductor's; without one a temporary one is made and removed.
-    Compiled graphs that were kept there are removed before and after. Only what the proof needs is added to the environment.
-
-    Raises:
-        Interrupted: `budget` was cancelled.
+    Compiled graphs that were kept there are removed before and after. Only what the proof needs is added to the environment. Raises
+    Interrupted where `budget` was cancelled.
     """
     return _run([launch.python, str(script), *launch.argv], launch, timeout, cache_dir, budget)
 

@@ -50,10 +50,8 @@ def is_of_torch(path: Path) -> bool:
 
 def unpack(path: Path, into: Path, unpacked: int = 0) -> int:
     """Write the plain files of the archive `path` below the empty directory `into`. Links and devices are left out. How many bytes that
-    are, with those that were `unpacked` before.
-
-    Raises:
-        NotUnderstood: it is damaged or encrypted, holds a path that leads out of it, or unpacks to more than anybody sends.
+    are, with those that were `unpacked` before. Raises NotUnderstood where it is damaged or encrypted, holds a path that leads out of it,
+    or unpacks to more than anybody sends.
     """
     before, packed = unpacked, path.stat().st_size
     try:
@@ -108,11 +106,7 @@ def _tarred(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _inside(root: Path, name: str) -> Path:
-    """Where a member goes.
-
-    Raises:
-        NotUnderstood: not below `root`.
-    """
+    """Where a member goes. Raises NotUnderstood where it is not below `root`."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or "\0" in name or ".." in parts or parts[0] == "/" or ":" in parts[0]:
         raise NotUnderstood(f"an archive with a path that leads out of it: {name[:100]!r}: refused")

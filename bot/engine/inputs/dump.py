@@ -90,11 +90,8 @@ def is_dump(text: str) -> bool:
 
 
 def read(text: str) -> Dump:
-    """The graph in the `text` of a dumped script.
-
-    Raises:
-        NotUnderstood: it is no Python, its parts are not where PyTorch puts them, or its inputs have sizes that it does not know.
-    """
+    """The graph in the `text` of a dumped script. Raises NotUnderstood where it is no Python, its parts are not where PyTorch puts them, or
+    its inputs have sizes that it does not know."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

@@ -26,11 +26,7 @@ _OF_A_RUN = re.compile(r"run_[0-9_]+-pid_\d+")
 
 
 def read(root: Path) -> Held:
-    """The graphs below the directory `root`.
-
-    Raises:
-        NotUnderstood: it holds none.
-    """
+    """The graphs below the directory `root`. Raises NotUnderstood where it holds none."""
     files = list(_files(root))
     logs = [path for path in files if path.suffix in (".log", ".txt", "") and trace.is_trace(head(path))]
     scripts = [path for path in files if path.suffix == ".py" and dump.is_dump(_text(path))]
@@ -73,11 +69,7 @@ def text_of(path: Path) -> str:
 
 
 def of_logs(logs: list[Path]) -> Held:
-    """The graphs of structured logs: one for each process, which may be a rank.
-
-    Raises:
-        NotUnderstood: there is no graph in them.
-    """
+    """The graphs of structured logs: one for each process, which may be a rank. Raises NotUnderstood where there is no graph in them."""
     graphs: list[DumpedGraph] = []
     failures: dict[str, str] = {}
     left_out = 0
@@ -184,11 +176,7 @@ def _graph_of(path: Path) -> str:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Plain files below a directory; links are not followed.
-
-    Raises:
-        NotUnderstood: there are too many.
-    """
+    """Plain files below a directory; links are not followed. Raises NotUnderstood where there are too many."""
     count = 0
     for directory, names, files in os.walk(root):
         names.sort()

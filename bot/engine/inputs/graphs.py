@@ -27,11 +27,8 @@ class Held:
 
 
 def taken(held: Held, place: Place) -> Taken:
-    """One script of the graphs in `held`, from `place`: of the one that was asked for, the first that failed, or all.
-
-    Raises:
-        NotUnderstood: there is no such graph, or none that can be read.
-    """
+    """One script of the graphs in `held`, from `place`: of the one that was asked for, the first that failed, or all. Raises NotUnderstood
+    where there is no such graph, or none that can be read."""
     wanted = chosen(held.graphs, place.graph)
     if not wanted:
         raise NotUnderstood(f"{held.what} without a graph {place.graph!r}; it has {_listed(held.graphs)}")
@@ -93,11 +90,8 @@ def _listed(graphs: Sequence[DumpedGraph]) -> str:
 
 
 def _beside(found: dump.Dump, graph: DumpedGraph) -> Path | None:
-    """Where what goes with a dump is: the directory of its recorded inputs, the file of its exported program.
-
-    Raises:
-        NotUnderstood: the exported program is not there.
-    """
+    """Where what goes with a dump is: the directory of its recorded inputs, the file of its exported program. Raises NotUnderstood where
+    the exported program is not there."""
     around = [graph.beside, graph.beside / "checkpoints", graph.beside.parent] if graph.beside else []
     if found.level == "aot_inductor":
         named = Path(found.program)

@@ -56,11 +56,8 @@ class _Cells:
 
 
 def read(raw: str) -> Taken:
-    """The notebook in the JSON text `raw` as a script: up to the cell whose kept output is an error, else all cells.
-
-    Raises:
-        NotUnderstood: it is no notebook of Python, or holds no code.
-    """
+    """The notebook in the JSON text `raw` as a script: up to the cell whose kept output is an error, else all cells. Raises NotUnderstood
+    where it is no notebook of Python, or holds no code."""
     try:
         held = json.loads(raw)
         language = str(((held.get("metadata") or {}).get("kernelspec") or {}).get("language") or "python").lower()

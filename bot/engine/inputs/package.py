@@ -73,11 +73,8 @@ _CODE = re.compile(r"(?:[^/]*/)?data/aotinductor/(?:([^/]+)/)?")
 
 
 def read(place: Place) -> Taken:
-    """The program in the `.pt2` file at `place`; of several, the one that is called as the graph that was asked for.
-
-    Raises:
-        NotUnderstood: it holds no exported program, or none of that name.
-    """
+    """The program in the `.pt2` file at `place`; of several, the one that is called as the graph that was asked for. Raises NotUnderstood
+    where it holds no exported program, or none of that name."""
     try:
         with zipfile.ZipFile(place.path) as archive:
             names = archive.namelist()
@@ -126,11 +123,7 @@ def read(place: Place) -> Taken:
 
 
 def _without_code(path: Path, target: Path) -> Path:
-    """A copy of the archive `path`, at `target`, of its program alone.
-
-    Raises:
-        NotUnderstood: it is damaged.
-    """
+    """A copy of the archive `path`, at `target`, of its program alone. Raises NotUnderstood where it is damaged."""
     try:
         with zipfile.ZipFile(path) as archive, zipfile.ZipFile(target, "w") as out:
             for entry in archive.infolist():

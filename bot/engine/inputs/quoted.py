@@ -14,11 +14,7 @@ _IMPORTS_TORCH = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE
 
 
 def program(text: str) -> tuple[str, str] | None:
-    """The program that `text` quotes, and where; None where it quotes none.
-
-    Raises:
-        NotUnderstood: it quotes several.
-    """
+    """The program that `text` quotes, and where; None where it quotes none. Raises NotUnderstood where it quotes several."""
     blocks = [block for block in _blocks(text) if _is_program(block)]
     if len(blocks) > 1:
         raise NotUnderstood(f"a text with {len(blocks)} programs in code blocks: give the one that fails")

@@ -19,11 +19,8 @@ _CI_LOG = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ", re.M)
 
 
 def take(place: Place) -> Taken:
-    """The input at `place` as a Python program.
-
-    Raises:
-        NotUnderstood: it is nothing that can be run; the message says what it looks like.
-    """
+    """The input at `place` as a Python program. Raises NotUnderstood where it is nothing that can be run; the message says what it looks
+    like."""
     path = place.path
     if path.is_dir():
         return graphs.taken(_of_directory(path, place.scratch), place)
@@ -118,11 +115,7 @@ def _of_text(place: Place, head: bytes) -> Taken:
 
 
 def _whole(path: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        NotUnderstood: it is empty, or larger than any program.
-    """
+    """The text of a file. Raises NotUnderstood where it is empty, or larger than any program."""
     if path.stat().st_size > MOST_BYTES:
         raise NotUnderstood(f"a file of {path.stat().st_size:,} bytes, more than any program has")
     text = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")

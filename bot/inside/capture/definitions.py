@@ -38,11 +38,7 @@ class _Source:
         self.bound: dict[str, Any] = {}  # what each name at the top stands for
 
     def express(self, value: Any) -> str:
-        """An expression for a value; statements that it needs are added.
-
-        Raises:
-            NoText: there is none.
-        """
+        """An expression for a value; statements that it needs are added. Raises NoText where there is none."""
         imported = _imported(value)
         if imported is not None:
             module, name = imported

@@ -28,11 +28,7 @@ _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dyna
 
 
 def install(tracker: Tracker) -> None:
-    """Put the tracker at the hook points of this torch.
-
-    Raises:
-        AttributeError: a hook point is not where this module knows it to be.
-    """
+    """Put the tracker at the hook points of this torch. Raises AttributeError where one is not where this module knows it to be."""
     _torch_compile(tracker)
     _dynamo(tracker)
     _inductor(tracker)

@@ -293,11 +293,7 @@ def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[A
 
 
 def in_double(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """`call(*args, **kwargs)` with everything in float64, and the results as they come out.
-
-    Raises:
-        Fp64Impossible: it cannot be done.
-    """
+    """`call(*args, **kwargs)` with everything in float64, and the results as they come out. Raises Fp64Impossible where that cannot be."""
     try:
         raised = _Raised()
         high_args, high_kwargs = _each(raised.up, args, kwargs)

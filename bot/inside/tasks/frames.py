@@ -177,11 +177,7 @@ class _Calls:
             return "None"
 
     def _said(self, value: Any) -> str:
-        """An expression for a value.
-
-        Raises:
-            NoText: there is none that is short.
-        """
+        """An expression for a value. Raises NoText where there is none that is short."""
         if isinstance(value, torch.Tensor):
             return _tensor(value)
         text = literals.scalar(value)

@@ -13,11 +13,7 @@ from bot.reduce.graph.form import Arg, Code, Graph, Input, Mapping, Meta, Node, 
 
 
 def graph_from_json(data: dict[str, Any]) -> Graph:
-    """The graph that `data` describes.
-
-    Raises:
-        ValueError: `data` is not of this form.
-    """
+    """The graph that `data` describes. Raises ValueError where `data` is not of this form."""
     try:
         return Graph(
             inputs=tuple(_input(item) for item in data["inputs"]),

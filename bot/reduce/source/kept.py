@@ -23,10 +23,7 @@ _REGISTER = frozenset(_REGISTER_NAMES.split())
 def keeper(text: str, names: Collection[str]) -> Keeps:
     """Whether a text still has one of the functions and classes of `text` that these `names` are of, and all it has of them, of the kernels
     of operators, and of what they use, is as in `text`, statements left out; and no lambda that is not in `text`. Where there are
-    neither `names` nor kernels every text will do.
-
-    Raises:
-        SyntaxError: `text` is not Python.
+    neither `names` nor kernels every text will do. Raises SyntaxError where `text` is not Python.
     """
     tree = ast.parse(text)
     defined = _definitions(tree)
@@ -75,10 +72,8 @@ def returned(tree: ast.Module) -> dict[str, str]:
 def nothing_dead(text: str) -> Keeps:
     """Whether the functions of a text return something where those of `text` do, and leave no more of what they compute unread.
 
-    Compilers leave out what nothing reads. Where an error is missed that eager raises, code that became dead would miss it as well.
-
-    Raises:
-        SyntaxError: `text` is not Python.
+    Compilers leave out what nothing reads. Where an error is missed that eager raises, code that became dead would miss it as well. Raises
+    SyntaxError where `text` is not Python.
     """
     before = _unread_of_functions(ast.parse(text))
     most = max(before.values(), default=0)

@@ -30,10 +30,8 @@ _DEPTH = 3
 
 def keeps_verdict(text: str, failing_lines: Collection[int]) -> Keeps:
     """Whether a candidate still says that something is wrong on a condition of `text`: the one in the lines that the failure names
-    (`failing_lines`, from 1), if there is one; where it names none, as an exit does, any of its.
-
-    Raises:
-        SyntaxError: `text` is not Python.
+    (`failing_lines`, from 1), if there is one; where it names none, as an exit does, any of its. Raises SyntaxError where `text` is not
+    Python.
     """
     found = list(_verdicts(ast.parse(text)))
     wanted = [words for first, last, words in found if any(first <= line <= last for line in failing_lines)]

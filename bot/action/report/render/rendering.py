@@ -22,10 +22,8 @@ def render(report: Report, limit: int = COMMENT_LIMIT) -> str:
     """The comment, at most `limit` bytes of UTF-8, whatever the report holds.
 
     It begins with the hidden marker, mentions nobody, and none of its texts leaves the fence it is in. A repro is there
-    whole or not at all; it is whole where it fits beside a marker and a title of 1,000 bytes. What did not fit is said.
-
-    Raises:
-        ValueError: the report's marker is none.
+    whole or not at all; it is whole where it fits beside a marker and a title of 1,000 bytes. What did not fit is said. Raises ValueError
+    where the report's marker is none.
     """
     blocks = [whole((0,), marker_line(report.marker))]
     for index, part in enumerate(report.sections):

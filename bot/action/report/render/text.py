@@ -45,11 +45,7 @@ def one_line(text: str, most: int = 300) -> str:
 
 
 def marker_line(marker: str) -> str:
-    """The marker, if it is one: an HTML comment of ours in one line, which GitHub does not show.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """The marker, if it is one: an HTML comment of ours in one line, which GitHub does not show. Raises ValueError where it is not."""
     if len(marker) > 300 or not _MARKER.fullmatch(marker):
         raise ValueError(f"not a marker: {marker[:100]!r}")
     return marker
