@@ -89,4 +89,5 @@ def test_of_what_it_checks_without_an_error_nothing_is_promised() -> None:
 def test_whole_numbers_that_do_not_count_are_told() -> None:
     found = captured(Outcome(status="ok")).model_copy(update={"whole": True})
     said = passes(found, Outcome(status="ok"))
-    assert said == "the program passes here; integral or boolean results of what it compiles differ from eager's: --accuracy strict counts these"
+    assert said.startswith("the program passes here; integral or boolean results of what it compiles differ from eager's")
+    assert said.endswith(": --accuracy strict counts these")
