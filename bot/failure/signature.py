@@ -112,6 +112,8 @@ def ended_behind(control: Outcome, failed: str, script: str) -> bool:
     if control.status != "raised" or not failed_later_than(control.text, failed, script):
         return False
     chain = exceptions(plain(failed))
+    if all(sticky_error(_named(raised)[1]) for raised in (chain, exceptions(plain(control.text)))):
+        return False  # where an error of a kernel is raised says nothing of the call that launched it
     compiling = phase_of([frame for raised in chain for frame in raised.frames]) not in (Phase.RUN, Phase.LOAD)
     return not compiling or _error(chain) != _error(exceptions(plain(control.text)))
 

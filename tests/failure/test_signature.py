@@ -335,6 +335,7 @@ def test_assertion_under_another_script_name() -> None:
 BACKWARD = '  File "repro.py", line 2, in backward\n    return grad.item()\n'
 LATER = stack("torch/autograd/__init__.py:backward").replace("line 3", "line 9") + BACKWARD
 CHECKED = "torch/testing/_comparison.py:assert_close"
+ILLEGAL = "torch.AcceleratorError: CUDA error: an illegal memory access was encountered\n"
 
 
 @pytest.mark.parametrize(
@@ -358,6 +359,10 @@ CHECKED = "torch/testing/_comparison.py:assert_close"
         # an earlier statement, and no error at all
         (stack(CHECKED).replace("line 3", "line 2") + "AssertionError: not close\n", stack(CHECKED) + "AssertionError: not close\n", False),
         ("", COMPILING + "RuntimeError: no scalar\n", False),
+        # an error of a kernel shows at whatever waits for the GPU
+        (LATER + ILLEGAL, stack() + ILLEGAL, False),
+        (LATER + ILLEGAL, stack() + ILLEGAL.replace("torch.AcceleratorError: CUDA error", "RuntimeError: Triton Error [CUDA]"), False),
+        (LATER + ILLEGAL, stack() + "RuntimeError: no scalar\n", True),
     ],
 )
 def test_eager_has_passed_what_fails_compiled_where_it_raises_another_error_later(control: str, failed: str, behind: bool) -> None:
