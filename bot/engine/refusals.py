@@ -17,6 +17,7 @@ from bot.engine.options import Ended
 from bot.engine.target import Launch
 from bot.failure.machine_faults import Need, fault_of, last_line, missing
 from bot.failure.outcome import Outcome
+from bot.failure.phases import phase_of
 from bot.failure.signature import ended_behind, is_own_verdict, signature_of
 from bot.failure.traceback import exceptions, plain
 from bot.machine import gpu
@@ -188,9 +189,13 @@ class TwoRuns:
         return "the program was killed, as for its memory" if killed else None
 
     def _compiled_in_eager(self) -> bool:
-        """Whether eager failed inside the compiler: an operation that compiles itself has no eager form to compare with."""
+        """Whether eager failed inside the compiler: an operation that compiles itself has no eager form to compare with. A kernel of the
+        user's is compiled by Triton alone, in eager as well."""
         found = signature_of(self.eager)
-        return self.reached and found is not None and found.phase not in (Phase.RUN, Phase.LOAD)
+        if not self.reached or found is None or found.phase in (Phase.RUN, Phase.LOAD):
+            return False
+        frames = [frame for raised in exceptions(plain(self.eager.text)) for frame in raised.frames]
+        return not frames or phase_of([frame for frame in frames if not frame.path.startswith("triton/")]) not in (Phase.RUN, Phase.LOAD)
 
     def _asks_for_what_is_made(self) -> bool:
         """Whether eager failed by what it did with all that it compiles, while it looked at something that only the compiler makes."""

@@ -261,6 +261,24 @@ def test_a_control_that_was_cut_off_does_not_say_that_eager_never_ends() -> None
     assert "a longer --budget" in found[2]
 
 
+def test_a_kernel_that_triton_cannot_compile_in_eager_either_fails_in_eager() -> None:
+    """The frames of torch 2.14 and Triton 3.6 for a kernel that `wrap_triton` launches."""
+    frames = (
+        '  File "/a/fail.py", line 5, in <module>\n'
+        '  File "/s/torch/_library/custom_ops.py", line 758, in __call__\n'
+        '  File "/s/torch/_library/triton.py", line 145, in backend_fn\n'
+        '  File "/a/fail.py", line 3, in scale\n'
+        '  File "/s/torch/_higher_order_ops/triton_kernel_wrap.py", line 2210, in run\n'
+        '  File "/s/triton/runtime/jit.py", line 720, in run\n'
+        '  File "/s/triton/runtime/jit.py", line 849, in _do_compile\n'
+        '  File "/s/triton/compiler/compiler.py", line 80, in make_ir\n'
+    )
+    text = f"{HEAD}{frames}triton.compiler.errors.CompilationError: at 4:25:\n"
+    found = refusal(runs({"text": text, "calls": 1}, regions=(REACHED,), text=text), Told())
+    assert found is not None
+    assert found[:2] == ("not_reproduced", "fails_in_eager")
+
+
 def test_the_compiler_is_said_to_be_out_of_reach_only_where_no_process_comes_to_it() -> None:
     quiet, child = Told(), Told(compiles=True)
     of = runs({"status": "ok", "seconds": 4.0}, seconds=2.0)
