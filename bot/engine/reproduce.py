@@ -77,8 +77,7 @@ class Intake:
             found = self._reproduced()
         except Ended as end:
             raise compile_only.worded(end, arch) from None
-        later = compile_only.later(found.failure, found.capture.outcome.text, arch)
-        if later is not None:
+        if later := compile_only.later(found.failure, found.capture.outcome.text, arch):
             raise later
         return found
 
@@ -148,8 +147,7 @@ class Intake:
         if _COLLIDED.search(found.outcome.text[-20_000:]):
             found = self._captured(own)
         else:
-            longer = slowness.longer(self.options, found.outcome, without)
-            if longer is not None and not self._runs(found, without).eager_fails:
+            if (longer := slowness.longer(self.options, found.outcome, without)) and not self._runs(found, without).eager_fails:
                 self.progress.say(f"without the compiler it takes {without.seconds:.0f} s: waiting longer for its end")
                 own = longer
                 found = self._captured(own)
@@ -165,6 +163,9 @@ class Intake:
             # it ends well where results differ: whole numbers count, as where it says that they differ
             strictly = self._capture("strict", max(own, HANG_RATIO * found.outcome.seconds), Tolerance(found.tolerance, strict=True))
             found = found.with_wrong(strictly.wrong if strictly.outcome.status == "ok" else ())
+        if runs.judged and not without.raised and found.outcome.status == "ok" and found.wrong:
+            alone = self._alone(found, own)  # where graphs are kept, as by default, it may not end well at all
+            found = found if alone.outcome.cut or alone.signature is None else alone
         if runs.eager_fails and without.status != "timeout" and (found.signature is not None or found.wrong):
             without = self._control(own)  # alone: what it met may have been the program itself
         return self._runs(found, without), own
@@ -226,13 +227,12 @@ class Intake:
 
     def _captured(self, own: float) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
-        strict = self.options.accuracy == "strict"
         if self.options.wrong_numbers and self.options.accuracy == "auto":
             found = self._capture("accuracy", own, Tolerance())
             if found.outcome.status == "ok" and found.wrong:
                 self._keep(found)
                 return found.model_copy(update={"regions": found.wrong})
-        compare = Tolerance(strict=strict) if self.options.accuracy in ("on", "strict") else None
+        compare = Tolerance(strict=self.options.accuracy == "strict") if self.options.accuracy in ("on", "strict") else None
         found = self._capture("capture", own, compare, afterwards=self.options.accuracy == "auto")
         self._keep(found)
         outcome = found.outcome

@@ -369,6 +369,10 @@ def test_a_program_that_asserts_what_is_wrong(intake: Callable[..., Intake], own
     with pytest.raises(Ended) as ended:
         intake([PASSED, PASSED], [RAISED, RAISED, RAISED], wrong=(wrong,)).run()
     assert ended.value.code == "fails_in_eager"
+    # alone it fails as well: a graph that torch kept was taken for another, say
+    with pytest.raises(Ended, match="fails in eager as well") as ended:
+        intake([PASSED, PASSED], [judged] * 3, wrong=(wrong,), alone=judged).run()
+    assert ended.value.code == "fails_in_eager"
 
 
 @pytest.mark.parametrize("own", OWN)
