@@ -309,13 +309,16 @@ class Search:
         """How the script `text` fails that does not where the compiler was imported before it; from then on each question is asked so."""
         if self.reproduction.failure.kind is Kind.HANG:
             return None  # each question would take too long
-        oracle, candidate = self.oracle.in_fresh_processes(), Candidate(text, "start:fresh process", (lines(text), len(text)))
-        begun = oracle.begins(candidate)
-        if begun is None or oracle.begins(candidate) is None:  # once may be chance
-            return None
-        self.progress.say("it fails only where nothing was compiled before: each question gets a fresh process, which takes longer")
-        self.oracle = oracle
-        return begun
+        candidate = Candidate(text, "start:fresh process", (lines(text), len(text)))
+        for graph_caches in (False, True):
+            oracle = self.oracle.in_fresh_processes(graph_caches=graph_caches)
+            begun = oracle.begins(candidate)
+            if begun is not None and oracle.begins(candidate) is not None:  # once may be chance
+                only = "with torch's caches of compiled graphs" if graph_caches else "where nothing was compiled before"
+                self.progress.say(f"it fails only {only}: each question gets a fresh process, which takes longer")
+                self.oracle = oracle
+                return begun
+        return None
 
     def _surrounded(self, text: str, failing: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
         """The script with what its caller gave it: a repro is run without."""

@@ -109,11 +109,14 @@ class Judge:
     @property
     def isolation(self) -> str:
         """What else an answer depends on: in which sort of process a script runs."""
-        return "fresh" if isinstance(self.pool, FreshProcesses) else "warm"
+        if isinstance(self.pool, FreshProcesses):
+            return "fresh, with caches of graphs" if self.pool.graph_caches else "fresh"
+        return "warm"
 
-    def in_fresh_processes(self) -> Judge:
-        """The same judge, who has each script run in a process that has imported nothing."""
-        return Judge(self.pool if isinstance(self.pool, FreshProcesses) else FreshProcesses(self.pool), self.budget, self.limits)
+    def in_fresh_processes(self, *, graph_caches: bool = False) -> Judge:
+        """The same judge, who has each script run in a process that has imported nothing. `graph_caches`: with torch's own."""
+        pool = self.pool.pool if isinstance(self.pool, FreshProcesses) else self.pool
+        return Judge(FreshProcesses(pool, graph_caches=graph_caches), self.budget, self.limits)
 
     def judge(
         self, text: str, criterion: Criterion, plan: RunPlan, is_cancelled: Callable[[], bool] = never, *, most: float = math.inf

@@ -110,9 +110,10 @@ class ScriptOracle:
         judge = self.judge.within(budget)
         return ScriptOracle(judge, self.ledger, self._criterion, self._plan, jobs=self.jobs, on_answer=self._on_answer, seen=self.seen)
 
-    def in_fresh_processes(self) -> ScriptOracle:
-        """The same oracle, for which each script is run in a process that has imported nothing."""
-        return ScriptOracle(self.judge.in_fresh_processes(), self.ledger, self._criterion, self._plan, jobs=self.jobs, seen=self.seen)
+    def in_fresh_processes(self, *, graph_caches: bool = False) -> ScriptOracle:
+        """The same oracle, for which each script is run in a process that has imported nothing; `graph_caches`: see `Judge`."""
+        judge = self.judge.in_fresh_processes(graph_caches=graph_caches)
+        return ScriptOracle(judge, self.ledger, self._criterion, self._plan, jobs=self.jobs, seen=self.seen)
 
     def ask(self, candidate: Candidate) -> Verdict:
         """The verdict on `candidate`; see `bot.reduce.candidate.Oracle`."""

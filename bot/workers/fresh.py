@@ -3,6 +3,9 @@
 A warm process has imported the compiler before the program begins. What a program changes before that (a function that the compiler
 takes by its name, what is read at import) does not count there, and its failure does not show. So it is asked here, which costs the
 seconds that a warm process saves.
+
+Torch's caches of compiled graphs are off there, as in the warm ones, so that no hit hides a failure. Some failures are hits, or come of
+what is kept. For these they are on, and each process begins with nothing in them: its compile directory is its own, with no kernels either.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import cast
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import SCRIPT, ControlOption, Facts, Question, Task, command, read_reached
 from bot.inside.variables import without_settings
-from bot.workers import environment
+from bot.workers import environment, toolchain
 from bot.workers.pool import Asked, Pool, PoolError
 from bot.workers.process import START, Interrupted, Patience, run_process
 
@@ -30,10 +33,11 @@ _CONTROLS: dict[Task, ControlOption | None] = {
 
 
 class FreshProcesses:
-    """Runs scripts and their controls; whatever else is asked goes to the warm `pool`, which is the caller's to close."""
+    """Runs scripts and their controls; whatever else is asked goes to the warm `pool`, which is the caller's to close. `graph_caches`:
+    those of torch are on, and empty at first."""
 
-    def __init__(self, pool: Pool) -> None:
-        self.pool = pool
+    def __init__(self, pool: Pool, *, graph_caches: bool = False) -> None:
+        self.pool, self.graph_caches = pool, graph_caches
         self._numbers = itertools.count(-1, -1)  # the pool's own are positive
         self._cancelled: set[int] = set()
 
@@ -73,7 +77,12 @@ class FreshProcesses:
         if question.task != "run":
             option = "--repeats" if question.repeats else _CONTROLS[question.task]
             words = command(pool.python, "control", *([option] if option else []), str(script))
-        env = environment.of_proof(without_settings(os.environ), pool.cache)
+        cache = pool.cache
+        if self.graph_caches:
+            cache = place / "cache"
+            cache.mkdir()
+            toolchain.seed(cache)
+        env = environment.of_proof(without_settings(os.environ), cache, graph_caches=self.graph_caches)
         if question.as_eager:
             env = {**env, "TORCHINDUCTOR_FALLBACK_RANDOM": "1"}
         outcome = run_process(
@@ -83,7 +92,7 @@ class FreshProcesses:
             env=env,
             wanted=lambda: asked.number not in self._cancelled,
             box=pool.box,
-            write=(place, pool.box.share(pool.cache)) if pool.box else (),
+            write=(place, cache if self.graph_caches else pool.box.share(cache)) if pool.box else (),
         )
         reached, text = read_reached(outcome.text)
         return outcome.model_copy(update={**reached._asdict(), "text": text})

@@ -59,7 +59,7 @@ class Asked:
     def narrowed(self, *_: Any) -> Asked:
         return self
 
-    def in_fresh_processes(self) -> Asked:
+    def in_fresh_processes(self, *, graph_caches: bool = False) -> Asked:
         return self
 
     def begins(self, candidate: Any, tries: int = 1, *, draws_inputs: bool = False) -> Begun | None:
@@ -194,23 +194,34 @@ def test_a_large_graph_is_asked_where_what_is_wrong_in_it_passes_alone(search: C
 class OnlyFresh(Asked):
     """An oracle for which everything passes but in fresh processes."""
 
+    only_cached = False
+
     def __init__(self, needs: str) -> None:
         super().__init__(needs)
         self.fresh = False
 
-    def in_fresh_processes(self) -> Asked:
-        other = OnlyFresh(self.needs)
-        other.fresh = True
+    def in_fresh_processes(self, *, graph_caches: bool = False) -> Asked:
+        other = type(self)(self.needs)
+        other.fresh = graph_caches or not self.only_cached
         return other
 
     def begins(self, candidate: Any, tries: int = 1, *, draws_inputs: bool = False) -> Begun | None:
         return super().begins(candidate, tries, draws_inputs=draws_inputs) if self.fresh else None
 
 
+class OnlyCached(OnlyFresh):
+    """One for which everything passes but with torch's caches of graphs."""
+
+    only_cached = True
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"), [(OnlyFresh, "only where nothing was compiled before"), (OnlyCached, "only with torch's caches of compiled graphs")]
+)
 def test_what_fails_only_where_nothing_was_imported_is_asked_in_fresh_processes(
-    search: Callable[..., tuple[Search, Asked]], capsys: pytest.CaptureFixture[str]
+    search: Callable[..., tuple[Search, Asked]], capsys: pytest.CaptureFixture[str], kind: type[OnlyFresh], said: str
 ) -> None:
-    found, _ = search(oracle=OnlyFresh)
+    found, _ = search(oracle=kind)
     assert found.begin() is None
     assert found.reproduction.source is not None
     text, _, begun = found._begin_source(found.reproduction.source)
@@ -218,7 +229,7 @@ def test_what_fails_only_where_nothing_was_imported_is_asked_in_fresh_processes(
     assert text.startswith("import torch")
     assert isinstance(found.oracle, OnlyFresh)
     assert found.oracle.fresh
-    assert "each question gets a fresh process" in capsys.readouterr().err
+    assert f"{said}: each question gets a fresh process" in capsys.readouterr().err
 
 
 class Settled(Asked):

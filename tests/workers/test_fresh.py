@@ -44,3 +44,22 @@ def test_a_question_that_is_cancelled(fresh: FreshProcesses) -> None:
     fresh.cancel(asked)
     with pytest.raises(PoolError):
         asked.future.result()
+
+
+# What torch keeps of a graph is found again in the same process.
+KEPT = """
+import torch
+for _ in range(2):
+    torch._dynamo.reset()
+    torch.compile(torch.relu)(torch.ones(1))
+hits = torch._dynamo.utils.counters["aot_autograd"]["autograd_cache_hit"] + torch._dynamo.utils.counters["inductor"]["fxgraph_cache_hit"]
+raise KeyError(hits > 0)
+"""
+
+
+@pytest.mark.parametrize("graph_caches", [False, True])
+def test_caches_of_graphs_are_on_where_they_are_asked_for(fresh: FreshProcesses, graph_caches: bool) -> None:
+    pytest.importorskip("torch")
+    asked = FreshProcesses(fresh.pool, graph_caches=graph_caches)
+    outcome, _ = asked.submit(Question(KEPT)).future.result()
+    assert outcome.text.endswith(f"KeyError: {graph_caches}"), outcome.text
