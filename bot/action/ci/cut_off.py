@@ -57,9 +57,10 @@ _GRAPH = re.compile(
 _ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception): \S")
 _TICKED = re.compile(rf"` {{0,2}}(?P<said>{_ERROR.pattern}[^\n`]{{0,1000}})`")
 _ANY = re.compile(rf"\b{_ERROR.pattern}")
-# What happened, by itself: not what is said of errors, or in a list, not what is asked, and not that it is slow.
+_TO_GO = r"(?! to (?!compile|export|trace|run|load|lower|generate)\w)"
+# What happened, by itself: not what is said of errors, or in a list, not what is asked, and not that it is slow, or fails to be fast.
 _HAPPENS = re.compile(
-    r"^(?!\* |.*\?$).*?\b(?:fail(?:s|ed|ing|ures?)?|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)|seg(?:mentation )?fault(?:s|ed|ing)?"
+    rf"^(?!\* |.*\?$).*?\b(?:fail(?:s|ed|ing|ures?)?{_TO_GO}|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)|seg(?:mentation )?fault(?:s|ed|ing)?"
     r"|(?:errors?|exceptions?)(?! (?:messages?|handl\w{1,4}|types?|codes?|class(?:es)?|reports?|paths?|logs?)\b))\b",
     re.IGNORECASE,
 )

@@ -19,11 +19,11 @@ _ANY = rf"[A-Z]\w{{0,60}}(?:Error|Exception)(?=: (?:Error: )?(?:{CHECKED}{TRACER
 # One with its message, in ticks. A heading may name what a text is about, and not what happened; a change and a logger's line that is no
 # error are no words of somebody's.
 _TOLD = re.compile(rf"` {{0,2}}(?P<said>(?:{NAMED}|{_ANY}): [^\s`][^\n`]{{0,1000}})`")
-# The same at the end of a sentence, behind a colon which is none of an error's, or behind what says that it is an error.
+# The same as the end of a line, in a sentence, behind a colon which is none of an error's, or behind what says that it is an error.
 _BEHIND = re.compile(
-    r"(?:[^`\n]{1,200}(?<!Error)(?<!Exception)(?<!Failed)(?<!Unsupported): "
+    r"(?:^|[.!?] )(?:[^`\n]{1,200}(?<!Error)(?<!Exception)(?<!Failed)(?<!Unsupported): "
     r"|(?:[^`\n]{0,200}\W)?(?i:(?:this |the |an? )?(?:errors?|exception)|with) )"
-    rf"(?P<said>{NAMED}: [^\s`][^\n`]{{0,1000}})$"
+    rf"(?:{NAMED} )?(?P<said>(?:{NAMED}|{_ANY}): [^\s`][^\n`]{{0,1000}})$"
 )
 # The same in a comment of a program, which is fenced; its message goes on in the comments below.
 _COMMENT = re.compile(r" {0,40}# ?")
@@ -168,7 +168,7 @@ def failures(lines: list[str]) -> Iterator[Failure]:
         comments = [said[comment.end() :], *comments] if comment else []
         told, shown = _TOLD.search(said), _BACKEND.search(said)
         if told is None and not WENT_ON.search(said):
-            told = _BEHIND.match(said)
+            told = _BEHIND.search(said)
         words = said.replace(told["said"], " ") if told else said
         if comments and _SAID.match(comments[0]):
             raised = "\n".join(comments)

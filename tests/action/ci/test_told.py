@@ -482,6 +482,7 @@ def test_a_test_whose_child_failed_in_a_text(file: str, raised: str, expected: l
     [
         ("In the error message I find this line: {}", ["possible"]),
         ("It fails now: {}", ["possible"]),
+        ("It ran last week. The error message is: BackendCompilerFailed {}", ["possible"]),
         ("It fails now: {}, falling back to eager", []),
         ("It is about this: {}", []),
         ("RuntimeError: {}", []),
@@ -621,12 +622,14 @@ def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expec
         ("I can't use torch compile since it gives me an error.", ["possible"]),
         ("# Torch Compiled model error at a step", ["possible"]),
         ("# [Inductor] made up segfaults", ["possible"]),
+        ("# torch.compile fails to trace a backward pass", ["possible"]),
         ("# Torch export of a model fails", ["possible"]),
         ("# `torch._inductor.aoti_compile_and_package` fails", ["possible"]),
         ("# torch.compile crashes on a GPU without made-up support", ["possible"]),
         # what it does not say: a failure, one of the compiler's, one that is there
         ("It passes with torch.compile but crashes in eager mode.", []),
         ("# torch.compile is not working", []),
+        ("# torch.compile fails to fuse a backward pass", []),
         ("torch.compile doesn\u2019t crash there.", []),
         ("We get a failure without torch.compile.", []),
         ("We get no error with torch.compile.", []),
