@@ -14,7 +14,8 @@ _SIZES = ("torch/fx/experimental/symbolic_shapes.py", "torch/fx/experimental/sym
 _CACHE = "(?<!test_)torchinductor_"
 # What the compiler's own messages end with.
 ADVICE = (
-    r'\nfrom user code:\n|TORCHDYNAMO_EXTENDED_DEBUG_|(?:Set )?TORCHDYNAMO_VERBOSE=1 for|Set TORCH_LOGS="\+dynamo"'
+    r"\nfrom user code:\n|TORCHDYNAMO_EXTENDED_DEBUG_|(?:Set )?TORCHDYNAMO_VERBOSE=1 for"
+    r'|Set TORCH_LOGS="\+dynamo" (?:and TORCHDYNAMO_VERBOSE|for more )'
     r"|torch\._dynamo\.config\.suppress_errors = True"
     # the node of a graph of operators that was running
     r"|While executing %\w{1,100} : (?:\[[^\]\n]{1,40}\] ?= )?call_function\[target=torch\.ops\."

@@ -60,10 +60,19 @@ _ANY = re.compile(rf"\b{_ERROR.pattern}")
 _TO_GO = r"(?! to (?!compile|export|trace|run|load|lower|generate)\w)"
 # What happened, by itself: not what is said of errors, or in a list, not what is asked, and not that it is slow, or fails to be fast.
 _HAPPENS = re.compile(
-    rf"^(?!\* |.*\?$).*?\b(?:fail(?:s|ed|ing|ures?)?{_TO_GO}|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)|seg(?:mentation )?fault(?:s|ed|ing)?"
+    rf"^(?!\* |.*\?$).*?\b(?:fail(?:s|ed|ing|ures?)?{_TO_GO}|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)"
+    r"|seg(?:mentation )?fault(?:s|ed|ing)?"
     r"|(?:errors?|exceptions?)(?! (?:messages?|handl\w{1,4}|types?|codes?|class(?:es)?|reports?|paths?|logs?)\b))\b",
     re.IGNORECASE,
 )
+# How a title says what fails, as it is: not what should be done about it, nor when something else is.
+_HEADLINE = re.compile(
+    rf"\b(?:fail(?:s|ed|ing){_TO_GO}|crash(?:es|ed|ing)|raise[sd]|throws|threw|segfault(?:s|ed|ing)|err(?:s|ors? out)|\w+s fail)\b"
+    r"|\b(?:causes?|leads? to|gives?|reports?|seems? to) (?:an? |the )?(?:\w+ )?(?:crash|errors?|exceptions?|failures?|fail)\b"
+    r"|\b(?:(?:errors?|exception|failure|crash) (?:when|while|at|with|after|during|caused)\b|(?<=compile )(?:error|failure|crash)$)",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(r"\b(?:when|where|whether|why|how|what|which|that|does|is)\b|\?$", re.IGNORECASE)
 # What parts a report of a failure; and what somebody says of what they met.
 _REPORT = re.compile(r"#{1,6} .{0,40}\b(?:bug|what happened|error (?:logs?|messages?)|current behaviou?r)\b", re.IGNORECASE)
 _MET = re.compile(
@@ -156,7 +165,7 @@ def unshown(lines: list[str]) -> Iterator[Failure]:
     # what is fenced is a program, or a log
     words = [line for part in "\n".join(lines).split("\n```\n")[::2] for line in part.split("\n")]
     reports = any(map(_REPORT.match, words))
-    if any((line == head or reports or _MET.search(line)) and _says(line, _HAPPENS) for line in words):
+    if _entitles(head) or any((reports or _MET.search(line)) and _says(line, _HAPPENS) for line in words if line != head):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"{_TOLD}, and shows no error")
 
 
@@ -168,6 +177,12 @@ def _calls_compiled(traceback: str, lines: list[str]) -> bool:
     names |= {found[1] for above, line in pairwise(lines) if _DECORATED.match(above) and (found := _FUNCTION.match(line[:MAX_SAID]))}
     sources = _SOURCE.findall(traceback)
     return any(re.search(rf"(?<![\w.]){re.escape(name)}(?:\.\w{{1,60}})?[(),]", source) for name in names for source in sources)
+
+
+def _entitles(head: str) -> bool:
+    """Whether a title `head` says that compiling fails."""
+    found = _HEADLINE.search(head[:MAX_SAID])
+    return found is not None and not _BESIDE.search(head[: found.start()]) and not head.endswith("?") and _says(head, _HEADLINE)
 
 
 def _says(line: str, how: re.Pattern[str] = _FAILING) -> bool:

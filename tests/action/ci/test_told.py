@@ -621,6 +621,10 @@ def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expec
         ("Getting an error with `torch.compile`.", ["possible"]),
         ("I can't use torch compile since it gives me an error.", ["possible"]),
         ("# Torch Compiled model error at a step", ["possible"]),
+        ("# [made up] torch.compile error", ["possible"]),
+        ("# Error caused when torch.compile() is used", ["possible"]),
+        ("# Generative models fail in torch dynamo", ["possible"]),
+        ("# Torch 2 compile and torch.compile cause a crash", ["possible"]),
         ("# [Inductor] made up segfaults", ["possible"]),
         ("# torch.compile fails to trace a backward pass", ["possible"]),
         ("# Torch export of a model fails", ["possible"]),
@@ -634,6 +638,13 @@ def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expec
         ("We get a failure without torch.compile.", []),
         ("We get no error with torch.compile.", []),
         ("# Does torch.compile fail for you, too?", []),
+        ("# What to do when torch.compile fails", []),
+        ("# [dynamo][exceptions] Trace what is made up", []),
+        ("# [inductor] Raise an error for what is made up", []),
+        ("# [inductor] Propagate a failure", []),
+        ('# Revert "[inductor] fail early"', []),
+        ("# Debugging torch.compile failures", []),
+        ("# The graph of torch.compile fails?", []),
         ("I see that the failure in inductor is unrelated.", []),
         ("When compiling an extension I get errors.", []),
         ("This test shows that torch.compile raises an error.", []),
@@ -678,3 +689,14 @@ def test_a_program_that_lets_the_compiler_fall_back(mark: str, blanks: str, expe
     setting = f"{blanks}torch._dynamo.config.suppress_errors = True"
     assert verdicts(f"# A title\n\n```python\n{mark}{setting}\n{mark}\n```\n") == (expected if blanks else [])
     assert verdicts(f"I use this:\n\n```python\nimport torch\n{setting}\nf = torch.compile(f)\n```\n") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'TORCHDYNAMO_EXTENDED_DEBUG_CREATE_SYMBOL="u0" python a.py',
+        'Set TORCH_LOGS="+dynamo" to see what is made up.',
+    ],
+)
+def test_words_of_the_compilers_advice_are_no_end_of_its_message(line: str) -> None:
+    assert verdicts(f"I run this:\n\n```\n{line}\n```\n\nIt works.\n") == []
