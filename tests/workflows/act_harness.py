@@ -49,7 +49,7 @@ _STUBS = {
         ),
     ),
     "actions/upload-artifact": (
-        {"name": "", "path": "", "if-no-files-found": "warn", "retention-days": "0", "include-hidden-files": "false"},
+        {"name": "", "path": "", "if-no-files-found": "warn", "retention-days": "0", "include-hidden-files": "false", "overwrite": "false"},
         f'"{sys.executable}" "{HERE}/artifact.py" up',
     ),
     "actions/download-artifact": (

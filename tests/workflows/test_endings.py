@@ -130,12 +130,17 @@ def test_a_request_that_was_exchanged_on_its_way_is_not_believed(tmp_path: Path,
     assert forge.ours(other) == []
 
 
-def test_a_result_that_cannot_be_uploaded_is_reported(tmp_path: Path, forge: Emulator) -> None:
+@pytest.mark.parametrize(
+    ("result", "times", "title"), [("lowering taken", 1, "### Minimized"), ("blocked", 2, "### Could not be minimized")]
+)
+def test_a_result_is_uploaded_once_more_and_if_it_cannot_be_that_is_reported(
+    tmp_path: Path, forge: Emulator, result: str, times: int, title: str
+) -> None:
     """As where its name is taken, or the store does not answer."""
-    event = forge.commented(forge.issue("It fails."), "/minify\n\n" + CODE.format(result="taken"))
+    event = forge.commented(forge.issue("It fails."), "/minify\n\n" + CODE.format(result=result))
     ran = run(tmp_path / "act", "issue_comment", event, forge.url, "on-comment.yml")
-    assert "(409) Conflict" in ran.log
-    ended(ran, forge.ours(event["issue"]["number"]), "### Could not be minimized")
+    assert ran.log.count("(409) Conflict") == times
+    ended(ran, forge.ours(event["issue"]["number"]), title)
 
 
 @pytest.mark.parametrize(

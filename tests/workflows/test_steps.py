@@ -81,8 +81,9 @@ def test_a_cancel_before_it_began_ends_nothing(where: Path) -> None:
 def test_the_order_of_the_last_steps() -> None:
     """The program is ended before its result is handed on, and that is done before it is removed."""
     names = list(STEPS)
-    assert names[-3:] == [END, "Hand the result on", "Leave nothing behind"]
-    assert [STEPS[name]["if"] for name in names[-3:]] == ["cancelled()", "always()", "always()"]
+    assert names[-4:] == [END, "Hand the result on", "Hand the result on once more", "Leave nothing behind"]
+    conditions = [STEPS[name]["if"] for name in names[-4:]]
+    assert conditions == ["cancelled()", "always()", "always() && steps.handed.outcome == 'failure'", "always()"]
 
 
 def test_nothing_is_left(where: Path) -> None:

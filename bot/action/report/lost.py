@@ -30,6 +30,7 @@ _STEPS = {
         ".path where it is a service"
     ),
     "Hand the result on": "the result could not be uploaded",
+    "Hand the result on once more": "the result could not be uploaded",
 }
 _CONCLUSIONS = {"cancelled": "it was cancelled", "timed_out": "it ran out of time", "skipped": "it was not started"}
 

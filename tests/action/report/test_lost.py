@@ -33,6 +33,7 @@ def job(conclusion: str | None, *steps: tuple[str, str], name: str = "minify / m
         (job("failure", ("Set up job", "success"), (CHECKOUT, "failure"), ("Minimize", "skipped")), "the commit could not be checked out"),
         (job("failure", ("Look for torch-minify", "failure"), ("Minimize", "skipped")), "no torch-minify-action on the PATH"),
         (job("failure", ("Minimize", "success"), ("Hand the result on", "failure")), "the result could not be uploaded"),
+        (job("failure", ("Minimize", "success"), ("Hand the result on once more", "failure")), "the result could not be uploaded"),
         (job("failure", ("Minimize", "failure"), ("Hand the result on", "success")), "the step Minimize failed"),
         (job("cancelled", ("Set up job", "success"), ("Minimize", "cancelled")), "it was cancelled"),
         (job("timed_out", ("Minimize", "cancelled")), "it ran out of time"),

@@ -4,9 +4,9 @@ Checked against download-artifact v8.0.1 (src/download-artifact.ts at the pinned
 pattern that one artifact alone matches is laid flat into `path`; only of several each gets a directory of its name. A name that is
 not there is an error, a pattern without a match is none.
 And against upload-artifact v7 (src/shared/search.ts, src/upload/upload-artifact.ts) and the toolkit's
-path-and-artifact-name-validation.ts: what is hidden is left out; a name that is taken and a file with one of `":<>|*?` or a line's end
-in its path are refused; links are followed; a directory without files is nothing; of several paths, a line each, what they have in
-common is the root of the artifact, whether there is anything at them or not.
+path-and-artifact-name-validation.ts: what is hidden is left out; a name that is taken, unless it is to be overwritten, and a
+file with one of `":<>|*?` or a line's end in its path are refused; links are followed; a directory without files is nothing; of
+several paths, a line each, what they have in common is the root of the artifact, whether there is anything at them or not.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ def up() -> int:
     for path in found:
         if _IN_A_PATH.search(str(path.relative_to(root))):
             return error(f"The path for one of the files in artifact is not valid: {path}")
+    if os.environ.get("A_OVERWRITE") == "true":
+        shutil.rmtree(store / name, ignore_errors=True)
     if (store / name).exists():
         return error(f"Failed to CreateArtifact: (409) Conflict: an artifact with this name already exists on the workflow run: {name}")
     for path in found:

@@ -4,7 +4,7 @@ Checked against the engine itself: what it leaves was recorded of it (tests/fixt
 statuses are those of bot/models/result.py. Kinder than the engine: it takes no time, fails at nothing, and tries no program.
 
 Words in the program have it do more: `slow` prints a while; `cancel` waits until it is ended;
-`exchange N` and `taken` are a job that writes to the run's artifacts, as whoever has the runtime token can.
+`exchange N`, `taken` and `blocked` are a job that writes to the run's artifacts, as whoever has the runtime token can.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ if forged := re.search(r"exchange (\d+)", text):
 if "taken" in text:
     (store / "torch-minify-result-0").mkdir()
     (store / "torch-minify-result-0/x").write_text("of another", encoding="utf-8")
+if "blocked" in text:
+    (store / "torch-minify-result-0").write_text("none that could be replaced", encoding="utf-8")
 if "cancel" in text:
     result = json.loads((out / "result.json").read_text(encoding="utf-8"))
     (out / "result.json").write_text(json.dumps(result | {"ended_by": "interrupted"}), encoding="utf-8")
