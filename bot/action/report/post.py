@@ -27,6 +27,7 @@ from bot.models.request import Answer, Request
 log = logging.getLogger(__name__)
 
 POSTED, UNPOSTED = 0, 8
+_NOT_TAKEN = "its result is there, but could not be downloaded here: the job that reports can be started again on the page of the run"
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def collect(
     known = downloads(api, settings, requests) if api is not None else {}
     known = {index: download for index, download in known.items() if index not in others}
     missing = [index for index in range(len(requests)) if index not in folders]
-    why = lost.reasons(api, settings, missing) if api is not None else {}
+    why = _reasons(api, settings, missing, known) if api is not None else {}
     made = []
     for index, request in enumerate(requests):
         folder = folders.get(index)
@@ -116,6 +117,11 @@ def collect(
                 storage = None
         made.append(section)
     return tuple(made)
+
+
+def _reasons(api: GitHub, settings: Settings, missing: Sequence[int], known: Mapping[int, Download]) -> dict[int, str]:
+    """Why nothing is here for the requests with the indices `missing`, in words for people, as far as that is known."""
+    return lost.reasons(api, settings, missing) | {index: _NOT_TAKEN for index in missing if index in known}
 
 
 def _section(request: Request, folder: Folder | None) -> Section:
@@ -218,10 +224,12 @@ def report(
     found = result_dir.folders(results, requests)
     old = lost.of_earlier_attempts(api, settings, len(requests))
     folders = {index: folder for index, folder in found.items() if index not in old and folder.answers(requests[index])}
+    others = (found.keys() - folders.keys()) | old
     if requests[0].doctor is not None:
-        why = None if folders else lost.reasons(api, settings, [0]).get(0)
+        known = {} if folders or others else downloads(api, settings, requests)
+        why = None if folders else _reasons(api, settings, [0], known).get(0)
         return report_set_up(requests[0], folders.get(0), why, settings, api, console)
-    sections = collect(requests, folders, settings, api, storage, found.keys() - folders.keys())
+    sections = collect(requests, folders, settings, api, storage, others)
     return deliver(pending_comments(requests, sections, _run_url(settings)), api, settings, console, unposted)
 
 

@@ -263,6 +263,27 @@ def test_what_an_earlier_attempt_found_is_no_answer_of_a_later_one(api: Memory, 
     assert "/artifacts/2" in posted(2, lost)
 
 
+@pytest.mark.parametrize("doctor", [None, ("ok      image: x",)])
+def test_a_result_that_could_not_be_downloaded_is_not_said_to_be_missing(
+    api: Memory, settings: Settings, doctor: tuple[str, ...] | None
+) -> None:
+    """Where the job that reports fails to take it: the one that minified went well, and has handed it on."""
+    request = asked(1)[0].model_copy(update={"doctor": doctor})
+    store: Any = api
+    write = store.upsert_comment
+    # the client puts the marker before it
+    store.upsert_comment = lambda at, issue, marker, body, **more: write(at, issue, marker, f"{marker}\n{body}", **more)
+    store.jobs = lambda *_: (WorkflowJob(id=1, name="minify / minify 0", conclusion="success", runner_name="gpu-1"),)
+    api.listed = [Artifact(id=1, name="torch-minify-result-0", created_at=WHEN, expires_at=WHEN)]
+    console = Console(sys.stdout, sys.stderr, settings.in_actions, settings.output, settings.summary)
+    assert post.report([request], [Path("results")], settings, store, store, console, Path("unposted")).exit_status == 0
+    (comment,) = api.held.values()
+    assert "its result is there, but could not be downloaded here" in comment.body
+    assert "did not begin" not in comment.body
+    assert "left no answer" not in comment.body
+    assert ("/artifacts/1" in comment.body) is (doctor is None)
+
+
 @pytest.mark.parametrize("where", ["branch", "release"])
 def test_durable_files(api: Memory, settings: Settings, where: str) -> None:
     settings = settings.model_copy(update={"durable": where})
