@@ -64,6 +64,8 @@ class Lookups:
 
     def lacks(self, need: Need) -> bool:
         """Whether what the program says that it lacks, the `need`, is really not there."""
+        if need == Need("hardware", "such"):
+            return self.gpu_is_usable()
         if need.what == "hardware":
             return gpu.missing(self.launch.python, min(_LIMIT, self.budget.remaining()), ask) is not None
         if need.what == "file":
@@ -161,7 +163,7 @@ class TwoRuns:
             return Ended("error", "internal", f"what stands for the compiler in the eager control cannot do what the program asks: {last}")
         need = missing(eager)
         if need is not None and lookups.lacks(need):
-            hint = "; --cuda-arch compiles for one that isn't there" if need.what == "hardware" else ""
+            hint = "; --cuda-arch compiles for one that isn't there" if need == Need("hardware", "cuda") else ""
             return Ended("not_reproduced", need.code, f"the program needs {need}: {last}{hint}")
         if need is not None and need.what == "hardware" and not lookups.gpu_is_usable():
             said = (

@@ -47,14 +47,15 @@ _NO_GPU = re.compile(
     r"|on a CUDA device but torch\.cuda\.is_available\(\) is False|CUDA driver initialization failed|Torch not linked with support for cuda"
     r"|NVIDIA driver on your system is too old|Unexpected error from cudaGetDeviceCount"
 )
-
+# What CUDA says of `cuda:1` where there is one GPU.
+_NO_SUCH_GPU = re.compile(r"\b(?:CUDA|HIP) error: invalid device ordinal")
 
 _CODES: dict[str, ReasonCode] = {"package": "needs_package", "file": "needs_file", "hardware": "needs_hardware"}
 
 
 @dataclass(frozen=True)
 class Need:
-    """What a program says that it lacks: a package or a file, by `name`, or a device."""
+    """What a program says that it lacks: a package or a file, by `name`, or a device: `cuda`, or `such`, one of that number."""
 
     what: Literal["package", "file", "hardware"]
     name: str
@@ -73,7 +74,7 @@ class Need:
         return {
             "package": f"a package that this interpreter does not have, {self.name!r}",
             "file": f"a file that is not there, {self.name!r}",
-            "hardware": "a GPU",
+            "hardware": "a GPU" if self.name == "cuda" else "a GPU of a number that none here has",
         }[self.what]
 
 
@@ -93,7 +94,9 @@ def missing(outcome: Outcome) -> Need | None:
     for pattern, what in _NEEDS:
         if found := pattern.match(said):
             return Need(what, found["name"])
-    return Need("hardware", "cuda") if _NO_GPU.search(said) else None
+    if _NO_GPU.search(said):
+        return Need("hardware", "cuda")
+    return Need("hardware", "such") if _NO_SUCH_GPU.search(said) else None
 
 
 def may_pass(outcome: Outcome) -> bool:

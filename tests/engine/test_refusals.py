@@ -66,6 +66,7 @@ PASSES = {"status": "ok", "calls": 1}
 PACKAGE = HEAD + "  File \"/a/fail.py\", line 1, in <module>\nModuleNotFoundError: No module named 'ducks'\n"
 FILE = HEAD + "FileNotFoundError: [Errno 2] No such file or directory: 'data.pt'\n"
 DEVICE = HEAD + "RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU\n"
+ORDINAL = HEAD + "torch.AcceleratorError: CUDA error: invalid device ordinal\n"
 
 
 def test_the_page_has_each_code_and_the_test_of_its_check() -> None:
@@ -94,6 +95,7 @@ def test_a_failure_of_the_compiler_is_not_refused() -> None:
         ),
         (FILE, "needs_file", "the program needs a file that is not there, 'data.pt': FileNotFoundError: [Errno 2] No such"),
         (DEVICE, "needs_hardware", "the program needs a GPU: RuntimeError: Found no NVIDIA driver"),
+        (ORDINAL, "needs_hardware", "the program needs a GPU of a number that none here has: AcceleratorError: CUDA error: invalid"),
     ],
 )
 def test_what_a_program_needs_is_looked_up(text: str, code: str, said: str) -> None:
@@ -335,6 +337,12 @@ def test_a_gpu_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         monkeypatch.setattr(gpu, "missing", lambda python, limit, _, found=found: limits.append(limit) or found)
         assert look_up(tmp_path, budget=30.0).lacks(Need("hardware", "cuda")) is (found is not None)
     assert max(limits) <= 30.0
+
+
+@pytest.mark.parametrize("usable", [False, True])
+def test_a_number_of_a_gpu_is_too_high_only_where_another_one_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usable: bool) -> None:
+    monkeypatch.setattr(Lookups, "gpu_is_usable", lambda _: usable)
+    assert look_up(tmp_path).lacks(Need("hardware", "such")) is usable
 
 
 def test_whether_a_program_can_use_the_gpu_is_tried(tmp_path: Path) -> None:
