@@ -1,10 +1,11 @@
-"""A program that caught the compiler's exception, and then failed in its own words, or with a status, or ended well."""
+"""A program that caught the compiler's exception, and then failed in its own words, or with a status, or well; or that passes alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from bot.engine.capture.region import Capture
+from bot.engine.options import Ended
 from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -45,3 +46,21 @@ def passes(found: Capture, without: Outcome) -> str:
         lives = f", though it caught an error ({found.caught}); without the compiler something of what it compiles raises as well"
     whole = "; integral or boolean results of what it compiles differ from eager's: --accuracy strict counts these" if found.whole else ""
     return f"the program passes here{often}{lives if found.caught else asserts}{whole}"
+
+
+def unless_alone(refusal: Ended, found: Capture, without: Outcome, alone: Callable[[], Capture]) -> Ended:
+    """What is said of a program that fails without the compiler: the `refusal`, unless it passes when nobody looks at it.
+
+    In a capture torch's caches of graphs are off, and a program may need what they hold.
+
+    Args:
+        refusal: What is said of one that fails with the compiler as well.
+        found: The program with the hooks in place.
+        without: How it ended without the compiler.
+        alone: Runs it once more, as its user does.
+    """
+    failed = found.outcome.status != "ok" and refusal.code in ("fails_in_eager", "fails_before_compile")
+    if not failed or alone().outcome.status != "ok":
+        return refusal
+    said = "the program passes here, but neither where its graphs are captured, with torch's caches of them off, nor without the compiler"
+    return Ended("not_reproduced", "passes", f"{said}: {last_line(without)}")

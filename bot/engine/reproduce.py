@@ -16,7 +16,7 @@ from bot.engine.capture.region import Capture
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
-from bot.engine.caught import ends_so_anyway, passes
+from bot.engine.caught import ends_so_anyway, passes, unless_alone
 from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass, worded
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
@@ -99,6 +99,7 @@ class Intake:
             self.progress.say(f"it failed in a process that the program started: {found.child}")
         if refusal := runs.refusal(self._lookups()):
             self._withheld(runs.eager)
+            refusal = unless_alone(refusal, found, runs.eager, lambda: self._alone(found, own))
             raise worded(refusal, runs.eager, lambda option: self._control(own, option))
         device = "cuda" if paths.has_gpu() and self.options.target.names_a_gpu else "cpu"
         if self._lookups().fails_to_load_alike(failure, found.outcome.text, device):
@@ -239,8 +240,7 @@ class Intake:
         if outcome.cut and self.options.hang_after is not None:
             said = f"the program did not end within the budget of {self.options.budget:.0f} s; see original/log.txt"
             raise Ended("error", "budget", said)
-        fault = fault_of(outcome) if outcome.status != "ok" else None
-        if fault:
+        if outcome.status != "ok" and (fault := fault_of(outcome)):
             said = f" ({outcome.text.strip()}); --python names another one" if outcome.status == "infra" else ""
             raise Ended("error", "machine_fault", f"the machine is at fault: {fault}{said}", machine_fault=fault)
         return self._compared(found, own)

@@ -41,6 +41,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         found = Capture(outcome=outcome, signature=signature, regions=(), versions={}, log=tmp_path / "log")
         eager = Outcome(**{"status": "ok", "calls": 1, "seconds": 2.0, **control})
         monkeypatch.setattr("bot.engine.reproduce.capture", lambda *_: found)
+        monkeypatch.setattr(verify, "run_fresh", lambda *_, **__: outcome)
         monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: eager)
         script = tmp_path / "fail.py"
         script.write_text("pass\n")
@@ -144,7 +145,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
         captures: list[Outcome],
         controls: list[Outcome],
         errors: Any = None,
-        alone: Outcome = PASSED,
+        alone: Outcome | None = None,
         wrong: tuple[Region, ...] = (),
         later: tuple[Region, ...] | None = None,
         strictly: tuple[Region, ...] = (),
@@ -153,9 +154,12 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
         script = tmp_path / "fail.py"
         script.write_text("pass\n")
 
+        ended: list[Outcome] = []
+
         def captured(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget) -> Capture:
             timeouts.append(patience.own)
             outcome = captures.pop(0)
+            ended.append(outcome)
             signature = signature_of(outcome)
             own = signature is not None and is_own_verdict(signature, outcome, script=script.name)
             code = signature is not None and not own and is_of_own_code(signature, outcome, script=script.name)
@@ -168,7 +172,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
 
         monkeypatch.setattr("bot.engine.reproduce.capture", captured)
         monkeypatch.setattr(verify, "run_control_fresh", lambda *_, **__: controls.pop(0))
-        monkeypatch.setattr(verify, "run_fresh", lambda *_, **__: alone)
+        monkeypatch.setattr(verify, "run_fresh", lambda *_, **__: alone or ended[-1])
         given = Options(Target(script, None, ()), "python", tmp_path / "out", **{"hang_after": 60.0, **options})
         space = Workspace(given.out)
         space.work.mkdir(parents=True, exist_ok=True)
@@ -585,7 +589,7 @@ def test_a_program_that_cannot_be_compared_passes(intake: Callable[..., Intake])
     raised = Outcome(status="raised", text=f'{COMPARING}  File "program.py", line 3, in forward\n    once()\nRuntimeError: only once\n')
     slow = PASSED.model_copy(update={"seconds": 90.0})  # is not run again
     with pytest.raises(Ended, match="passes here"):
-        intake([slow, raised], [PASSED], budget=120.0).run()
+        intake([slow, raised], [PASSED], budget=120.0, alone=PASSED).run()
 
 
 def test_nobody_waits_for_the_control_of_a_program_that_cannot_be_run(
@@ -680,6 +684,16 @@ def test_a_warm_control_that_passed_is_the_first_one(intake: Callable[..., Intak
     made = intake([RAISED], [])
     made.warm = lambda seconds, _: PASSED.model_copy(update={"seconds": seconds})
     assert made.run().failure.exception == ("InternalTorchDynamoError",)
+
+
+def test_a_program_that_fails_only_while_it_is_captured_passes(intake: Callable[..., Intake]) -> None:
+    """It needs what torch's caches of graphs hold, which are off in a capture, and which eager has nothing of."""
+    control = Outcome(status="raised", text=KEY_ERROR, calls=1)
+    with pytest.raises(
+        Ended, match=r"^the program passes here, but neither where its graphs .* nor without the compiler: KeyError: 7$"
+    ) as ended:
+        intake([RAISED], [control] * 3, alone=PASSED).run()
+    assert (ended.value.status, ended.value.code) == ("not_reproduced", "passes")
 
 
 def test_without_one_a_process_of_its_own_is_asked(intake: Callable[..., Intake]) -> None:
