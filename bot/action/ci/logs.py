@@ -95,6 +95,8 @@ class _Log:
     def _alone(self, failure: Failure) -> list[Failure]:
         """The only `failure` of somebody's text, with what the words say of it: what was raised, where that is cut off; all tests, where
         a list has them."""
+        if failure.seen is Seen.NAMED and not failure.text and self._fault_told:
+            return [replace(failure, seen=Seen.FILE, note=f"named alone, and the text tells of the machine's fault: {self._fault_told}")]
         if failure.text and not is_whole(failure.text):
             failure = cut_off.completed(failure, self.lines.text, self.printed.all)
         unnamed = failure.text and '  File "' not in failure.text and not (failure.test or failure.script or failure.hint.program)
@@ -283,9 +285,10 @@ class _Log:
             yield quoted
 
     @cached_property
-    def _fault_told(self) -> bool:
-        """Whether the words around an excerpt say of what fault of the machine the process died, which its traceback, cut off, does not."""
-        return len(self.lines.text) <= MAX_TEXT and any(map(told_fault, self.lines.text))
+    def _fault_told(self) -> str:
+        """Of what fault of the machine the process died, as the words around an excerpt say, and its traceback, cut off, does not."""
+        faults = map(told_fault, self.lines.text if len(self.lines.text) <= MAX_TEXT else ())
+        return next(filter(None, faults), "")
 
     def _narrowed(self, died: Failure) -> Failure:
         """A file in which a test `died`, with the test that the only command names, where that is of the file."""

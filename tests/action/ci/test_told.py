@@ -700,3 +700,18 @@ def test_a_program_that_lets_the_compiler_fall_back(mark: str, blanks: str, expe
 )
 def test_words_of_the_compilers_advice_are_no_end_of_its_message(line: str) -> None:
     assert verdicts(f"I run this:\n\n```\n{line}\n```\n\nIt works.\n") == []
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("E   RuntimeError: torch.compile is not supported on Python 3.99+", []),
+        ("E   RuntimeError: CUDA out of memory", []),
+        ("E   it is made up", ["possible"]),
+    ],
+)
+def test_a_test_that_failed_for_what_the_line_below_says_of_the_machine(said: str, expected: list[str]) -> None:
+    log = f"# A title\n\n```\nFAILED tests/test_a.py::TestA::test_compiled_b\n{said}\n```\n"
+    assert verdicts(log) == expected
+    # in a log of many other things they may be of others
+    assert verdicts("it runs\n" * 300 + log) == ["possible"]
