@@ -69,7 +69,8 @@ _HAPPENS = re.compile(
 _HEADLINE = re.compile(
     rf"\b(?:fail(?:s|ed|ing){_TO_GO}|crash(?:es|ed|ing)|raise[sd]|throws|threw|segfault(?:s|ed|ing)|err(?:s|ors? out)|\w+s fail)\b"
     r"|\b(?:causes?|leads? to|gives?|reports?|seems? to) (?:an? |the )?(?:\w+ )?(?:crash|errors?|exceptions?|failures?|fail)\b"
-    r"|\b(?:(?:errors?|exception|failure|crash) (?:when|while|at|with|after|during|caused)\b|(?<=compile )(?:error|failure|crash)$)",
+    r"|\b(?:(?:errors?|exception|failure|crash) (?:when|while|at|with|after|during|caused)\b)"
+    r"|\b(?:compile|dynamo|inductor|export) (?:error|failure|crash)$",
     re.IGNORECASE,
 )
 _BESIDE = re.compile(r"\b(?:when|where|whether|why|how|what|which|that|does|is)\b|\?$", re.IGNORECASE)

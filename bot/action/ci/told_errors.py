@@ -43,7 +43,8 @@ FAILS = re.compile(
 COMPILING = re.compile(
     r"\b(?i:(?:py)?torch[._ -]compil(?!er\.))|\b[Cc]ompiled[ _](?:autograd|graph)\b"
     r"|\b[Tt]orch export\b|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))"
-    r"|(?<![\w/])(?:[Tt]orch_?[Dd]ynamo|dynamo|(?:[Tt]orch_?)?[Ii]nductor)\b|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
+    r"|(?<![\w/])(?:[Tt]orch[_ ]?[Dd]ynamo|dynamo|(?:[Tt]orch_?)?[Ii]nductor)\b"
+    r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 EAGER = re.compile(
     r"\beager|\bwithout\b(?=.{0,40}(?:compil|inductor|dynamo|export|\bit\b|\bthis\b))"

@@ -622,6 +622,8 @@ def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expec
         ("I can't use torch compile since it gives me an error.", ["possible"]),
         ("# Torch Compiled model error at a step", ["possible"]),
         ("# [made up] torch.compile error", ["possible"]),
+        ("# Torch Dynamo error", ["possible"]),
+        ("# Dynamo error", []),
         ("# Error caused when torch.compile() is used", ["possible"]),
         ("# Generative models fail in torch dynamo", ["possible"]),
         ("# Torch 2 compile and torch.compile cause a crash", ["possible"]),
