@@ -72,7 +72,8 @@ class RedRun:
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         source = run.head_repository.full_name if run.head_repository else None
-        head = permissions.Head(is_foreign(self._api, self._repository, run, pull), run.created_at, gone=source is None)
+        foreign, queued = is_foreign(self._api, self._repository, run, pull), run.queued_pull_request is not None
+        head = permissions.Head(foreign, run.created_at, gone=source is None, queued=queued)
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)

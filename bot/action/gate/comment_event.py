@@ -248,7 +248,7 @@ class Conversation:
         number = run.queued_pull_request
         queued = self._api.pull_request(self._repository, number) if number is not None else None
         fork = is_foreign(self._api, self._repository, run, queued)
-        self._may_run(permissions.Head(fork, run.created_at, gone=source is None))
+        self._may_run(permissions.Head(fork, run.created_at, gone=source is None, queued=queued is not None))
         where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
         note = f"from the fork {source}" if fork else None
         whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)

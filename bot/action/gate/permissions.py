@@ -10,11 +10,12 @@ from bot.action.github.resources import User
 
 @dataclass(frozen=True)
 class Head:
-    """The head of the pull request whose code would run. `gone`: its repository was deleted."""
+    """The head of the pull request whose code would run. `gone`: its repository was deleted. `queued`: a merge queue made it."""
 
     from_fork: bool
     pushed_at: datetime | None
     gone: bool = False
+    queued: bool = False
 
 
 @dataclass(frozen=True)
@@ -67,16 +68,17 @@ def may_run(head: Head, policy: ForkPolicy, asked_at: datetime) -> Allowed | Ref
         return Refused("The repository that this code comes from is gone. Push the commits to a branch that exists, then ask again.")
     if not head.from_fork:
         return Allowed()
+    comes = "What the merge queue tried may hold code from a fork" if head.queued else "This pull request comes from a fork"
     if not policy.environment:
         return Refused(
-            "This pull request comes from a fork, and this repository does not run code from forks. "
+            f"{comes}, and this repository does not run code from forks. "
             "It can allow that with the input `fork-environment` and an environment of that name with required reviewers."
         )
     if not policy.protected:
         return Refused(
-            "This pull request comes from a fork. The environment that `fork-environment` names does not exist or has no required "
+            f"{comes}. The environment that `fork-environment` names does not exist or has no required "
             "reviewers, so nobody would look at the code before it runs."
         )
     if head.pushed_at is None:
-        return Refused("This pull request comes from a fork, and GitHub does not say when its last commit was pushed.")
+        return Refused(f"{comes}, and GitHub does not say when its last commit was pushed.")
     return Allowed()

@@ -14,7 +14,7 @@ from bot.workflow_commands import near
 _ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed behind it
 _WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
 _PATIENCE = "Where no runner with that label is online it waits for 24 hours, and nothing more is said here until then."
-_APPROVAL = "It is code from a fork: a reviewer of the workflow's `fork-environment` has to approve it first, on the page of its run."
+_APPROVAL = "It may hold code from a fork: a reviewer of the workflow's `fork-environment` has to approve it first, on the page of its run."
 MOST_ROWS = 20
 # Characters of the title of an issue, titles in a reply.
 MOST_TITLE, MOST_NAMED = 200, 5
