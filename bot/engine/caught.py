@@ -36,12 +36,16 @@ def passes(found: Capture, without: Outcome) -> str:
         without: How it ended without the compiler.
     """
     often = f" in {found.runs} runs" if found.runs > 1 else ""
+    if found.off:
+        return f"the program passes here{often}, but nothing is compiled: {found.off} turns the compiler off"
     ended = {"raised": last_line(without), "exit": f"it ends with status {without.exit}"}.get(without.status, "")
     # an error that the compiler swallows is a failure only of a program that expects it; of what else it asserts nothing is known
     asserts = "; a program that asserts this can be minimized" if without.raised else ""
     asserts = f", but not without the compiler: {ended}{asserts}" if ended else ""
     # a test of what the compiler refuses ends well, and so does a script that prints it
     lives = f", though it caught what the compiler raised ({found.caught}): a program that lets that through can be minimized"
+    if found.swallows:
+        lives = f", though Dynamo swallowed what the compiler raised ({found.caught}): without suppress_errors it can be minimized"
     if without.raised:  # then one that lets it through may well fail in eager
         lives = f", though it caught an error ({found.caught}); without the compiler something of what it compiles raises as well"
     whole = "; integral or boolean results of what it compiles differ from eager's: --accuracy strict counts these" if found.whole else ""

@@ -183,6 +183,8 @@ class RunFacts(Facts, total=False):
     tolerance: list[float] | None  # of the program's own last comparison
     errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
     whole: bool  # integral or boolean results of compiled graphs differ from eager's, which did not count
+    off: str  # the setting that turns the compiler off; empty where none does
+    swallows: bool  # Dynamo was told to swallow what the compiler raises
     again: bool  # a compiled graph was called more than once
     pooled: bool  # kernels were compiled by several processes, which they are not elsewhere
     test: str  # the failing test, as its runner names it

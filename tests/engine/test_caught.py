@@ -86,6 +86,18 @@ def test_of_what_it_checks_without_an_error_nothing_is_promised() -> None:
     assert said == "the program passes here, but not without the compiler: it ends with status 1"
 
 
+def test_a_compiler_that_is_turned_off_is_no_program_that_passes() -> None:
+    found = captured(Outcome(status="ok")).model_copy(update={"off": "TORCH_COMPILE_DISABLE=1", "runs": 2})
+    said = "the program passes here in 2 runs, but nothing is compiled: TORCH_COMPILE_DISABLE=1 turns the compiler off"
+    assert passes(found, Outcome(status="ok")) == said
+
+
+def test_what_dynamo_swallows_the_program_did_not_catch() -> None:
+    found = captured(Outcome(status="ok")).model_copy(update={"caught": "KeyError: 7", "swallows": True})
+    said = "the program passes here, though Dynamo swallowed what the compiler raised (KeyError: 7): without suppress_errors"
+    assert passes(found, Outcome(status="ok")).startswith(said)
+
+
 def test_whole_numbers_that_do_not_count_are_told() -> None:
     found = captured(Outcome(status="ok")).model_copy(update={"whole": True})
     said = passes(found, Outcome(status="ok"))

@@ -114,6 +114,8 @@ class Capture(Model):
     errors: tuple[float, float] | None = Field(
         default=None, description="root mean squares against float64, of compiled and eager, where compiled is farthest for what eager is"
     )
+    off: str = Field(default="", description="the setting that turns the compiler off")
+    swallows: bool = Field(default=False, description="Dynamo was told to swallow what the compiler raises")
     whole: bool = Field(default=False, description="integral or boolean results differ from eager's, which did not count")
     compared: tuple[Region, ...] | None = Field(
         default=None,

@@ -194,6 +194,8 @@ def _brought_back(
         tolerance=_tolerance(facts, child.directory if child else None, out),
         errors=(pair[0], pair[1]) if (pair := facts.get("errors")) and len(pair) == 2 else None,
         whole=facts.get("whole", False),
+        off=facts.get("off", ""),
+        swallows=facts.get("swallows", False),
         installed=tuple(facts.get("installed", ())),
         beside=tuple(facts.get("beside", ())),
         looked=tuple(facts.get("looked", ())),

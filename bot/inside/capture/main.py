@@ -90,6 +90,7 @@ def main(arguments: list[str]) -> None:
             facts["installed"], facts["beside"] = sorted({*held[0], *lines}), list(dict.fromkeys([*held[1], *names]))
         facts["errors"] = list(tracker.errors) if tracker.errors else None
         facts["whole"] = tracker.whole
+        facts["off"], facts["swallows"] = _turned_off(), _is_set("suppress_errors")
         facts["looked"] = looked.note()
         write_json(run_file, facts)
     flush()
@@ -100,6 +101,17 @@ def main(arguments: list[str]) -> None:
         _compare(facts, tracker, run_file)
     dumps.finish(tracker.dumping)
     os._exit(int(facts.get("exit") or 0) if facts["status"] in ("ok", "exit") else 1)
+
+
+def _turned_off() -> str:
+    """The setting that keeps the compiler from anything, as it is written; empty where none does."""
+    variables = [f"{name}=1" for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE") if os.environ.get(name) == "1"]
+    return next(iter(variables), "torch._dynamo.config.disable" if _is_set("disable") else "")
+
+
+def _is_set(name: str) -> bool:
+    """Whether the program, or its environment, has set a switch of Dynamo's."""
+    return getattr(sys.modules.get("torch._dynamo.config"), name, False) is True
 
 
 def _runs_pytest(script: str | None) -> bool:
