@@ -83,7 +83,6 @@ _LOADED = """\
 _PLANT = 'torch._inductor.config.triton.inject_relu_bug_TESTING_ONLY = "{}"\n'
 _UNFLATTENED = _changed("aoti_compile", (_PACKAGES, _TWICE))
 _AOTI_NUMBERS = _changed("aoti_compile", (_PACKAGES, _LOADED), ("compile_error", "accuracy"))
-_STREAMS_NUMBERS = _changed("streams_in_graph", ("compile_error", "accuracy"))
 _AOTI_HEALTHY = _changed("aoti_compile", (_PACKAGES, _LOADED), (_PLANT.format("compile_error") + "\n\n", "\n"))
 _FP8_HEALTHY = _changed("fp8_scaled_mm", (_PLANT.format("accuracy") + "\n\n", "\n"))
 _PLANTED = r"CompilationError|InductorError|NameError"
@@ -190,7 +189,6 @@ _ON_A_GPU = (
     # both of its operations are needed
     Scenario("half_constant", 3, _CLOSE, status="reproduced", seconds=60, ops=2, options=("--accuracy", "strict")),
     Scenario("aoti_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("igmoid",), program=_AOTI_NUMBERS),
-    Scenario("streams_numbers", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("igmoid", "Stream"), program=_STREAMS_NUMBERS),
     Scenario("dynamo_accuracy_error", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("torch.sin",), program=_ACCURACY),
     Scenario("bert_fp16_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
     Scenario("gpt2_bf16_training", 3, _CLOSE, seconds=60, has=(_RELU,), needs=("transformers",)),
