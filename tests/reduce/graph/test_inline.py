@@ -106,7 +106,11 @@ def test_other_calls_stay() -> None:
 
 
 def ordered(*before: Node, output: Arg = OUT) -> Graph:
-    """The sine of `x`, an event recorded behind it, and the cosine of it once another stream has waited for that event."""
+    """The sine of `x`, an event recorded behind it, and the cosine of it once another stream has waited for that event.
+
+    `control_deps` is called as torch 2.14.1 does it (`_wrap_sync_node` in torch/_functorch/_aot_autograd/streams.py): what it comes after,
+    the body, what passes through; the body gives the result of the wait first.
+    """
     wait = Node("r", "function", "torch.ops.streams.wait_event.default", (4, 5), (), Meta())
     nodes = (
         Node("made", "function", "torch._dynamo.variables.streams.new_event", (), (), Meta("int")),
