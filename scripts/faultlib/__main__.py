@@ -201,9 +201,8 @@ class Suite:
         turns = [wanted[n % len(wanted)] for n in range(max(len(wanted), self.arguments.lanes))]
         # what a machine makes once is made by the first, whose times are no one else's
         self.pool.submit(undisturbed, self.setting, programs.LOWERING.on(self.device), -1).result()
-        found = list(self.pool.map(undisturbed, [self.setting] * len(turns), turns, range(len(turns))))
         seconds: list[float] = []
-        for each in found:
+        for each in self.pool.map(undisturbed, [self.setting] * len(turns), turns, range(len(turns))):
             print(f"undisturbed {each.program.name}: {each.ran.status} in {each.ran.seconds:.0f} s", flush=True)
             if why := self._wrong(each):
                 return why
