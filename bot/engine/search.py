@@ -163,13 +163,12 @@ class Search:
 
     def _reduce_graph(self, start: Start, begun: Begun) -> SearchResult:
         first = self._first(SearchResult(start.stage, render(start.program), Rule(), start.whole or start.program, start.program), begun)
-        oracle = self.oracle
+        oracle, strict = self.oracle, self.options.accuracy == "strict"
         self.progress.step(f"reducing the {start.stage.value} graph: {start.program.graph.ops} ops")
         accuracy = first.reference is not None and first.reference.kind is Kind.ACCURACY
         error = self._localized(start) if accuracy and start.program.graph.ops > 1 else Localized()
-        strict = self.options.accuracy == "strict"
-        exposable, draws = None if strict else error.exposable, oracle.criterion.may_depend_on_numbers
-        numerics = Numerics(exposable, error.chain, keep_seed=accuracy, seed_last=draws)
+        exposable = None if strict else error.exposable
+        numerics = Numerics(exposable, error.chain, keep_seed=accuracy, seed_last=oracle.criterion.may_depend_on_numbers)
         guesses = error.guesses(strict) if accuracy else self._named(start, begun)
 
         def reduce(step: SearchResult) -> Reduced:
@@ -181,6 +180,7 @@ class Search:
                 guesses=guesses if step.program is start.program else (),
                 settle=oracle.settle,
                 numerics=numerics,
+                allowed=self.reproduction.allowed_memory,
                 on_accept=lambda smaller, candidate: self._accept(first.step(candidate.text, smaller)),
                 ends_well=oracle.passes,
             )

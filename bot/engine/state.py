@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.engine.capture.region import Capture, nearness
 from bot.engine.capture.source import Source
+from bot.failure.device_errors import allowed_memory
 from bot.models.failure import Kind, Signature, Stage
 from bot.models.result import (
     Elsewhere,
@@ -60,6 +61,11 @@ class Reproduction:
     def limit(self) -> float:
         """Seconds for one query, from what the first failing run took; where that compiled kernels side by side, a query takes longer."""
         return max(20.0, (_TIMES_POOLED if self.capture.pooled else _TIMES) * self.capture.outcome.seconds)
+
+    @property
+    def allowed_memory(self) -> int | None:
+        """Bytes of a GPU that the program might take, where it fails because it has no more."""
+        return allowed_memory(self.failure, self.capture.outcome.text)
 
     @property
     def nearness(self) -> str:

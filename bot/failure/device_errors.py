@@ -1,4 +1,4 @@
-"""Errors of a GPU's kernels, which show at some later call: where they are raised says nothing about where they come from."""
+"""Errors of a GPU: of its kernels, which show at some later call, so that where they are raised says nothing; and of its memory."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ _STICKY = re.compile(
     re.IGNORECASE,
 )
 
+# What the allocator says of a GPU that is full: the memory that it may take, where that was capped, or all that there is.
+_FULL = re.compile(r"\b(?:CUDA|HIP) out of memory\b")
+_ALLOWED = (re.compile(r"\b([\d.]+) (bytes|[KMGT]iB) allowed\b"), re.compile(r"\btotal capacity of ([\d.]+) (bytes|[KMGT]iB)\b"))
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
 
 def sticky_error(message: str) -> str | None:
     """What the `message` of an exception says of a kernel that was launched before, in torch's words; None where it says no such thing."""
@@ -29,3 +34,19 @@ def sticky_error(message: str) -> str | None:
 def is_asynchronous(failure: Signature) -> bool:
     """Whether the `failure` is an error of a kernel that was launched before, perhaps long before."""
     return failure.kind is Kind.EXCEPTION and sticky_error(failure.message) is not None
+
+
+def is_out_of_memory(failure: Signature) -> bool:
+    """Whether the `failure` is that a GPU has no room for a tensor."""
+    return failure.kind is Kind.EXCEPTION and _FULL.search(failure.message) is not None
+
+
+def allowed_memory(failure: Signature, text: str) -> int | None:
+    """Bytes of a GPU that the allocator might take, as its last error in `text` says; None where the `failure` is another, or says no
+    size."""
+    if not is_out_of_memory(failure):
+        return None
+    full = list(_FULL.finditer(text))
+    said = text[full[-1].start() :] if full else ""
+    found = next((one for one in (pattern.search(said) for pattern in _ALLOWED) if one), None)
+    return int(float(found[1]) * 1024 ** _UNITS.index(found[2])) if found else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.failure.device_errors import is_asynchronous
+from bot.failure.device_errors import allowed_memory, is_asynchronous, is_out_of_memory
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.models.failure import Phase, Signature
@@ -59,3 +59,23 @@ def test_errors_that_are_raised_where_they_belong(what: str) -> None:
     found = failure(IN_COMPILER, what)
     assert not is_asynchronous(found)
     assert found.phase is not Phase.RUN
+
+
+# as torch 2.11 says it: c10/cuda/CUDACachingAllocator.cpp
+FULL = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 5.96 GiB. GPU 0 has a total capacity of 79.11 GiB of which 78.20 GiB is"
+    " free. {allowed}Including non-PyTorch memory, this process has 900.00 MiB memory in use. Of the allocated memory 1.20 MiB is allocated"
+    " by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.\n"
+)
+
+
+@pytest.mark.parametrize(("allowed", "size"), [("", 79.11 * 2**30), ("1.58 GiB allowed; ", 1.58 * 2**30), ("512.00 MiB allowed; ", 2**29)])
+def test_what_the_allocator_might_take(allowed: str, size: float) -> None:
+    text = LATE.format(call="f(x)", frame='torch/_inductor/runtime/x.py", line 15, in run', what="")
+    said = text[: text.index("torch.AcceleratorError")] + FULL.format(allowed=allowed)
+    found = signature_of(Outcome(status="raised", text=said), script="fail.py")
+    assert found is not None
+    assert is_out_of_memory(found)
+    assert allowed_memory(found, said) == int(size)
+    assert allowed_memory(found, "out of memory") is None
+    assert allowed_memory(failure(AT_LAUNCH, "misaligned address"), said) is None

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.engine.capture.region import Object, Region
-from bot.failure.device_errors import is_asynchronous
+from bot.failure.device_errors import is_asynchronous, is_out_of_memory
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.form import EAGER_ALONE, Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
@@ -147,6 +147,8 @@ def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: 
         recipe = replace(recipe, against_float64=recipe.tolerance is None and not recipe.strict)
     if is_asynchronous(failure):
         recipe = replace(recipe, synchronize=True)
+    if is_out_of_memory(failure):
+        recipe = replace(recipe, frees=True)
     yield from _called(hook, region, graph, recipe, failure)
     if kernels(graph) and not failure.kind.is_wrong_result:
         # the program's own eager run passed, so it takes these kernels only where it is compiled

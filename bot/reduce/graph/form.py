@@ -216,6 +216,7 @@ class Recipe:
     eager_alone: bool = False  # accuracy: the program's settings ask for no float64, so eager alone says what is right
     seed: int | None = 0  # None: the script does not seed
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
+    frees: bool = False  # each value is deleted after its last use, as in a program that runs out of memory it may have to be
     synchronize: bool = False  # waits for the GPU after the call: an error of its kernels shows only then
     launch_when_compiled: bool = False  # kernels of the user's are launched only where it is compiled: they fail in eager as well
 

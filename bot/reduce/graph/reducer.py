@@ -26,6 +26,7 @@ from bot.reduce.graph.passes import (
     guesses,
     inputs,
     lift,
+    memory,
     ops,
     outputs,
     promote,
@@ -76,6 +77,7 @@ def reduce_program(
     *,
     guesses: Sequence[frozenset[str]] = (),
     numerics: Numerics = Numerics(),
+    allowed: int | None = None,
     on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,
     settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
     ends_well: Callable[[str], bool] = lambda _text: True,
@@ -88,6 +90,7 @@ def reduce_program(
         render: prints a program as the script that is asked.
         guesses: sets of node names that the failure names, asked before any search.
         numerics: what numbers have to do with the failure.
+        allowed: bytes of a GPU that the failing run might take, where it ran out of them; None: it fails by something else.
         on_accept: called at each accepted step.
         settle: told the smallest program once the guesses were asked; what it returns is called when the passes came to their end,
             and says whether the answers count: a failure that shows now and then may have hidden. By default it always shows.
@@ -97,7 +100,7 @@ def reduce_program(
     Never raises `BudgetSpent`: what was found until then is the result.
     """
     incumbent = Incumbent(program, oracle, render, numerics.exposable, on_accept, numerics.chain)
-    search = _Search(incumbent, numerics, settle, ends_well)
+    search = _Search(incumbent, numerics, memory.Memory(allowed) if allowed else None, settle, ends_well)
     try:
         search.run(guesses)
         fixed_point = True
@@ -116,6 +119,7 @@ class _Search:
         self,
         incumbent: Incumbent,
         numerics: Numerics,
+        room: memory.Memory | None,
         settle: Callable[[str], Callable[[], bool]],
         ends_well: Callable[[str], bool],
     ) -> None:
@@ -123,12 +127,15 @@ class _Search:
         self.settle = settle
         self.ends_well = ends_well
         self.numerics = numerics
+        self.room = room
         self.around: list[Neighbour] | None = None  # of the smallest program, before it was made readable
         self.plain: Candidate = incumbent.candidate
         self.readable = False
 
     def run(self, guessed: Sequence[frozenset[str]]) -> None:
         incumbent = self.incumbent
+        if self.room is not None:
+            self.room.run(incumbent)
         # where the numbers matter, simple ones mostly hide the failure
         guesses.run(incumbent, guessed, self._finer if self.numerics.keep_seed else self._smaller)
         steady = self.settle(incumbent.candidate.text)
@@ -137,6 +144,8 @@ class _Search:
             incumbent.forget()
             guesses.run(incumbent, guessed)
             self._whole()
+        if self.room is not None:
+            self.room.loosen(incumbent)
         dynamic.run(incumbent)
         self.plain = incumbent.candidate
         self.around = list(incumbent.neighbours)
@@ -158,8 +167,9 @@ class _Search:
         while True:
             before = incumbent.key
             apply(incumbent, self._batch(incumbent.program), "batch")
-            for one in (sizes, inputs, outputs, values, arguments, simplify_ops):
-                one.run(incumbent)
+            shrink = sizes.run if self.room is None else self.room.run
+            for run in (shrink, inputs.run, outputs.run, values.run, arguments.run, simplify_ops.run):
+                run(incumbent)
             apply(incumbent, recipe.settings(incumbent.program), "settings")
             if incumbent.key == before and not ops.neighbours(incumbent):
                 break

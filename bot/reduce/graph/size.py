@@ -82,6 +82,7 @@ def recipe_cost(recipe: Recipe) -> int:
         recipe.weighted,
         recipe.seed is not None,
         recipe.freshness,
+        recipe.frees,
         recipe.against_float64,
     )
     return lists + sum(flags)

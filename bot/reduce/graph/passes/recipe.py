@@ -24,7 +24,7 @@ from bot.reduce.graph.rewrite import drop_unused, map_inputs, substitute
 _SETTINGS = ("config", "options")
 _LISTS = ("contexts", "setup")
 _PLAINER = ("against_float64", "weighted")
-_PLAIN = {"mode": None, "fullgraph": False, "freshness": False, "synchronize": False}
+_PLAIN = {"mode": None, "fullgraph": False, "freshness": False, "synchronize": False, "frees": False}
 
 
 def settings(program: Program) -> list[Edit]:

@@ -56,7 +56,7 @@ def everything_small(incumbent: Incumbent, program: Program) -> Program | None:
 
 def everything_one(incumbent: Incumbent, program: Program) -> Program | None:
     """The program with all sizes 1, or None where that is not legal; `incumbent` is asked for shapes, which costs no query."""
-    return next(iter(_changed(incumbent, program, dict.fromkeys(free_sizes(program), 1))), None)
+    return next(iter(with_sizes(incumbent, program, dict.fromkeys(free_sizes(program), 1))), None)
 
 
 def _joint_mappings(program: Program) -> Iterator[dict[int, int]]:
@@ -86,7 +86,7 @@ def run(incumbent: Incumbent) -> bool:
     for target in (2, 1):
         _adaptively(incumbent, [n for n in free_sizes(incumbent.program) if n > target], target)
     for size in free_sizes(incumbent.program):
-        _bisect(incumbent, size, lambda old, new: _changed(incumbent, incumbent.program, {old: new}))
+        _bisect(incumbent, size, lambda old, new: with_sizes(incumbent, incumbent.program, {old: new}))
     _untied(incumbent)
     return incumbent.key != start
 
@@ -102,7 +102,7 @@ def _first(incumbent: Incumbent, mappings: Iterable[Mapping[int, int]]) -> int |
 
     def programs() -> Iterator[Program]:
         for number, mapping in enumerate(mappings):
-            for program in _changed(incumbent, incumbent.program, mapping):
+            for program in with_sizes(incumbent, incumbent.program, mapping):
                 asked.append(number)
                 yield program
 
@@ -110,8 +110,9 @@ def _first(incumbent: Incumbent, mappings: Iterable[Mapping[int, int]]) -> int |
     return None if taken is None else asked[taken]
 
 
-def _changed(incumbent: Incumbent, program: Program, mapping: Mapping[int, int]) -> list[Program]:
-    """The legal programs with the sizes changed, composed sizes with their parts where that is legal."""
+def with_sizes(incumbent: Incumbent, program: Program, mapping: Mapping[int, int]) -> list[Program]:
+    """The legal forms of `program`, which is near that of `incumbent`, with sizes changed as `mapping` says, composed ones with their
+    parts where that is legal: with values made anew, then with the recorded ones."""
     for full in (with_parts(mapping, composed(program.graph)), dict(mapping)):
         for everywhere in (False, True):
             plain = legal(incumbent, resized(program, full, everywhere=everywhere))

@@ -274,11 +274,15 @@ def _statements(graph: Graph, recipe: Recipe, names: dict[str, str]) -> list[str
         last = i == len(graph.nodes) - 1
         if last and graph.output == Ref(node.name) and uses[node.name] == 1:
             put(f"return {shown}")
-            return _filled(found)
+            return _finished(found, recipe)
         put(shown if not uses[node.name] and _only_acts(node) else f"{node.name} = {shown}")
     # What is returned is computed: a block that is still open need not hold it.
     found.append(f"return {_returned(graph.output, names)}")
-    return _filled(found)
+    return _finished(found, recipe)
+
+
+def _finished(found: list[str], recipe: Recipe) -> list[str]:
+    return _freed(_filled(found)) if recipe.frees else _filled(found)
 
 
 def _returned(output: Arg, names: dict[str, str]) -> str:
@@ -296,6 +300,19 @@ def _filled(found: list[str]) -> list[str]:
             continue
         kept.append(line)
     return list(reversed(kept))
+
+
+def _freed(found: list[str]) -> list[str]:
+    """The statements with each value deleted after the last one that names it."""
+    bound = {match[1] for line in found if (match := re.match(r" *(\w+) = ", line))}
+    last = {word: number for number, line in enumerate(found) for word in re.findall(r"\w+", line) if word in bound}
+    kept: list[str] = []
+    for number, line in enumerate(found):
+        kept.append(line)
+        dead = [word for word, at in last.items() if at == number]
+        if dead and number < len(found) - 1:
+            kept.append(f"{' ' * (len(line) - len(line.lstrip()))}del {', '.join(dead)}")
+    return kept
 
 
 def _only_acts(node: Node) -> bool:

@@ -24,6 +24,7 @@ from bot.reduce.graph.naming import bind_symbols, canonical
 from bot.reduce.graph.printer.expressions import quoted, text
 from bot.reduce.graph.printer.script import lines, render
 from bot.reduce.graph.printer.tensors import embed_blobs, make
+from tests.reduce.graph.world import op
 
 
 @pytest.fixture(autouse=True)
@@ -702,3 +703,29 @@ def test_operators_that_are_registered_late_can_be_named() -> None:
         asked.setdefault(imports, []).append(name)
     done = subprocess.run([sys.executable, "-c", NAMED], input=json.dumps([*asked.items()]), capture_output=True, text=True, check=True)
     assert done.stdout == "", done.stdout
+
+
+def test_values_are_deleted_after_their_last_use() -> None:
+    nodes = (
+        op("a", "relu.default", Ref("x"), meta=tensor(4, 4)),
+        op("b", "add.Tensor", Ref("a"), Ref("x"), meta=tensor(4, 4)),
+        op("c", "sin.default", Ref("a"), meta=tensor(4, 4)),
+        op("d", "add.Tensor", Ref("c"), Ref("b"), meta=tensor(4, 4)),
+        op("e", "operator.iadd", Ref("d"), Ref("c"), meta=tensor(4, 4)),
+        op("f", "cos.default", Ref("e"), meta=tensor(4, 4)),
+    )
+    program = Program(Graph((Input("x", tensor(4, 4)),), nodes, Ref("f")), Recipe(frees=True))
+    body = [line.strip() for line in render(program).split("def forward")[1].split("\n\n")[0].split("\n")[1:]]
+    assert body == [
+        "a = torch.ops.aten.relu.default(x)",
+        "b = torch.ops.aten.add.Tensor(a, x)",
+        "c = torch.ops.aten.sin.default(a)",
+        "del a",
+        "d = torch.ops.aten.add.Tensor(c, b)",
+        "del b",
+        "d += c",
+        "del c",
+        "return torch.ops.aten.cos.default(d)",
+    ]
+    compile(render(program), "repro.py", "exec")
+    assert "del" not in render(replace(program, recipe=Recipe()))

@@ -1,0 +1,107 @@
+"""Lets a program that runs out of a GPU's memory do so on a small part of it.
+
+Proposes the sizes divided, all together or else one by one, with a cap on the allocator by as much as the graph's tensors became smaller.
+Then the cap goes down as far as eager, which is asked with each candidate, has room, so that operations which both sides need memory for
+can go; at the end it comes up again, so that neither side is near it. It is in bytes, whatever GPU there is. Cost: one query where sizes
+scale together, else up to three for each of four sizes; up to seven for the cap, again for each smaller graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bot.reduce.graph.form import Graph, Meta, Program
+from bot.reduce.graph.incumbent import Incumbent
+from bot.reduce.graph.passes.resize import free_sizes
+from bot.reduce.graph.passes.sizes import with_sizes
+
+_FACTORS, _OF_ONE = (1024, 256, 64, 16, 8, 4, 2), (64, 8, 2)
+# So many sizes are divided alone, those with most elements behind them.
+_MOST_SIZES = 4
+_MIB = 1 << 20
+# The allocator takes its memory in pieces of up to 20 MiB, so a small cap says little.
+_LEAST = 32
+_MOST_BISECTED = 7
+_CAPPED = "torch.cuda.set_per_process_memory_fraction("
+_WIDTHS = {
+    "complex128": 16, "complex64": 8, "float64": 8, "int64": 8, "uint64": 8, "bfloat16": 2, "float16": 2, "int16": 2, "uint16": 2,
+    "bool": 1, "int8": 1, "uint8": 1,
+}  # fmt: skip
+
+
+class Memory:
+    """How much of a GPU the smallest program may take: at first what the failing run might, `allowed` bytes."""
+
+    def __init__(self, allowed: int) -> None:
+        self._mib = allowed // _MIB
+        self._tight: Graph | None = None  # for which the cap cannot be lower
+
+    def run(self, incumbent: Incumbent) -> bool:
+        """Shrinks the sizes of `incumbent` and the memory that it may take; says whether anything changed."""
+        start = incumbent.key
+        self._offer(incumbent, _divided(free_sizes(incumbent.program), _FACTORS))
+        for size in free_sizes(incumbent.program)[:_MOST_SIZES]:
+            self._offer(incumbent, _divided([size], _OF_ONE))
+        if incumbent.program.graph != self._tight:
+            self._tighten(incumbent)
+        return incumbent.key != start
+
+    def loosen(self, incumbent: Incumbent) -> None:
+        """Raises the cap of `incumbent` between what eager needs and what the failure does, to a power of two if one lies there."""
+        if any(line.startswith(_CAPPED) for line in incumbent.program.recipe.setup):
+            caps = dict.fromkeys((1 << self._mib.bit_length(), self._mib * 3 // 2, self._mib * 5 // 4, self._mib * 9 // 8))
+            incumbent.offer_first((capped(incumbent.program, mib) for mib in caps), "memory", any_size=True)
+
+    def _offer(self, incumbent: Incumbent, mappings: Iterator[dict[int, int]]) -> None:
+        program, caps = incumbent.program, list[int]()
+        before = _bytes(program)
+
+        def programs() -> Iterator[Program]:
+            for mapping in mappings:
+                for changed in with_sizes(incumbent, program, mapping):
+                    mib = self._mib * _bytes(changed) // max(1, before)
+                    if _LEAST <= mib <= self._mib * 7 // 8:
+                        caps.append(mib)
+                        yield capped(changed, mib)
+
+        taken = incumbent.offer_first(programs(), "memory")
+        if taken is not None:
+            self._mib = caps[taken]
+
+    def _tighten(self, incumbent: Incumbent) -> None:
+        low = 0
+        for _ in range(_MOST_BISECTED):
+            middle = (low + self._mib) // 2
+            if middle < _LEAST or self._mib - low <= self._mib // 32:
+                break
+            # of two programs with other caps none is the smaller one
+            if incumbent.offer(capped(incumbent.program, middle), "memory", any_size=True):
+                self._mib = middle
+            else:
+                low = middle
+        self._tight = incumbent.program.graph
+
+
+def capped(program: Program, mib: int) -> Program:
+    """The `program` with a cap on the memory that its allocator may take, in place of any other: so many `mib`, in MiB."""
+    setup = tuple(line for line in program.recipe.setup if not line.startswith(_CAPPED))
+    cap = f"{_CAPPED}{mib} * 2**20 / torch.cuda.mem_get_info()[1])"
+    return replace(program, recipe=replace(program.recipe, setup=(*setup, cap)))
+
+
+def _divided(sizes: Sequence[int], factors: Sequence[int]) -> Iterator[dict[int, int]]:
+    for factor in factors:
+        mapping = {size: size // factor for size in sizes if size >= 2 * factor}
+        if mapping:
+            yield mapping
+
+
+def _bytes(program: Program) -> int:
+    """Bytes of all tensors of the graph, each counted once."""
+    graph = program.graph
+    return sum(map(_width, (*(item.meta for item in graph.sources), *(node.meta for node in graph.all_nodes()))))
+
+
+def _width(meta: Meta) -> int:
+    return meta.elements * _WIDTHS.get(meta.dtype, 4) + sum(map(_width, meta.items))
