@@ -57,7 +57,7 @@ class Conversation:
             found, wrong = (), error
         if self._event.action != "created" or not author.id or not (found or wrong):
             return Decision("nothing", note="no command")
-        permission = "none" if author.is_bot else self._api.permission(self._repository, author.login)
+        permission = "none" if author.is_bot else self._api.permission(self._repository, author)
         decision = permissions.may_ask(author, self._event.sender, permission)
         if isinstance(decision, permissions.Ignored):
             return Decision("nothing", note="not for us: a bot, or words of another")
@@ -165,7 +165,7 @@ class Conversation:
                 continue
             if not found or any(command.verb != "minify" for command in found):
                 continue
-            if self._api.permission(self._repository, comment.user.login) in WRITERS:
+            if self._api.permission(self._repository, comment.user) in WRITERS:
                 changed = again.options.model_dump(exclude_unset=True)
                 again_as = tuple(replace(command, options=command.options.model_copy(update=changed)) for command in found)
                 if again.url or again.test:
@@ -195,9 +195,9 @@ class Conversation:
             return (self._request(command, name, checkout, whose, script=attached.text),)
         in_issue = in_issue or files.find(body)
         if in_issue is not None:
-            writer = self._event.issue.user.login
+            writer = self._event.issue.user
             trusted = self._api.permission(self._repository, writer) in WRITERS
-            whose = CodeOrigin(where="issue", author=writer, trusted=trusted, **_place(in_issue, self._event.issue.html_url))
+            whose = CodeOrigin(where="issue", author=writer.login, trusted=trusted, **_place(in_issue, self._event.issue.html_url))
             return (self._request(command, name, checkout, whose, script=in_issue.text),)
         if pull is None and disabled.is_one(self._event.issue.title):
             return (self._of_disabled(command, name, checkout),)

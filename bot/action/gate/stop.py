@@ -36,7 +36,7 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
         verbs = []
     if event.action != "created" or not author.id or "stop" not in verbs:
         return Decision("nothing", note="no command to stop")
-    permission = "none" if author.is_bot else api.permission(repository, author.login)
+    permission = "none" if author.is_bot else api.permission(repository, author)
     decision = permissions.may_ask(author, event.sender, permission)
     if isinstance(decision, permissions.Ignored):
         return Decision("nothing", note="not for us: a bot, or words of another")
@@ -82,7 +82,7 @@ def _unread(api: GitHub, event: IssueComment, name: str) -> bool:
 
 
 def _may_ask(api: GitHub, repository: str, user: User) -> bool:
-    permission = "none" if user.is_bot else api.permission(repository, user.login)
+    permission = "none" if user.is_bot else api.permission(repository, user)
     return isinstance(permissions.may_ask(user, user, permission), permissions.Allowed)
 
 

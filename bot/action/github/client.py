@@ -58,6 +58,12 @@ def _open_at(listed: Sequence[PullRequest], commit: str) -> Sequence[PullRequest
     return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
 
 
+def _account(data: Mapping[str, Any]) -> Any:
+    """Whose permission an answer tells, by the number of the account; None where it does not say."""
+    user = data.get("user")
+    return user.get("id") if isinstance(user, dict) else None
+
+
 def _number(data: Mapping[str, Any]) -> float:
     number = data.get("number")
     return number if isinstance(number, int) else math.inf
@@ -209,11 +215,28 @@ class GitHub:
 
     # asking
 
-    def permission(self, repository: str, login: str) -> Permission:
-        """What the account `login` may do; `none` for a stranger. Maintain counts as write, triage as read, as GitHub's answer has it."""
-        data = self._http.find(f"{_repo(repository)}/collaborators/{quote(login, safe='')}/permission") or {}
+    def permission(self, repository: str, user: User) -> Permission:
+        """What the account `user` may do; `none` for a stranger. Maintain counts as write, triage as read, as GitHub's answer has it.
+
+        GitHub asks for a name. An account may have another one by now, and somebody else the one that it had.
+        """
+        data = self._permission_of(repository, user.login)
+        if _account(data) != user.id and (name := self._name_now(user)).lower() != user.login.lower():
+            data = self._permission_of(repository, name)
         said: Any = data.get("permission")
-        return said if said in get_args(Permission) else "none"
+        return said if said in get_args(Permission) and _account(data) in (None, user.id) else "none"
+
+    def _name_now(self, user: User) -> str:
+        """The login of an account that had another; that one, where GitHub knows of no other, or tells nobody."""
+        try:
+            return _read(User, self._http.find(f"/user/{user.id}") or user.model_dump()).login
+        except GitHubError as error:
+            if error.status not in (401, 403):
+                raise
+            return user.login
+
+    def _permission_of(self, repository: str, login: str) -> Mapping[str, Any]:
+        return self._http.find(f"{_repo(repository)}/collaborators/{quote(login, safe='')}/permission") or {}
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
         """The pull request with that `number`."""

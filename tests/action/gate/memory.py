@@ -177,8 +177,8 @@ class Memory(GitHub):
     def put_asset(self, repository: str, tag: str, name: str, content: bytes) -> str:
         raise NotImplementedError
 
-    def permission(self, repository: str, login: str) -> Permission:
-        return self.permissions.get(login, "none")
+    def permission(self, repository: str, user: User) -> Permission:
+        return self.permissions.get(user.login, "none")
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
         if number not in self.pulls:

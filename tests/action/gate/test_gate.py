@@ -15,7 +15,7 @@ from bot.action.gate import gate
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.ci_failures import sign
 from bot.action.gate.comment_event import Conversation
-from bot.action.github.resources import IssueComment, Permission, Repository, WorkflowRun
+from bot.action.github.resources import IssueComment, Permission, Repository, User, WorkflowRun
 from bot.action.github.transport import GitHubError
 from bot.action.report.render.text import marker_line
 from bot.action.settings import usable_settings
@@ -174,7 +174,7 @@ def test_what_is_no_request_has_an_exit_status_but_not_in_actions(tmp_path: Path
 
 def test_where_github_fails_the_person_is_told() -> None:
     class Down(Memory):
-        def permission(self, repository: str, login: str) -> Permission:
+        def permission(self, repository: str, user: User) -> Permission:
             raise GitHubError("GET: 502", 502)
 
     api = Down()
@@ -206,7 +206,7 @@ def test_a_failure_is_not_written_over_an_answer() -> None:
     """An event that is delivered again, to a GitHub that does not answer any more."""
 
     class Down(Memory):
-        def permission(self, repository: str, login: str) -> Permission:
+        def permission(self, repository: str, user: User) -> Permission:
             raise GitHubError("GET: 502", 502)
 
     api = Down()

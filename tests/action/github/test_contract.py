@@ -12,7 +12,7 @@ import pytest
 from openapi_core.exceptions import OpenAPIError
 
 from bot.action.github.client import GitHub
-from bot.action.github.resources import Artifact, Branch, PullRequest, Repository
+from bot.action.github.resources import Artifact, Branch, PullRequest, Repository, User
 from bot.action.github.transport import GitHubError, Transport
 from tests.action.github.contract import Contract
 from tests.action.github.stub import Fault, Stub
@@ -32,7 +32,7 @@ CALLS: dict[str, Callable[[GitHub], object]] = {
     "open_issue": lambda github: github.open_issue(REPO, "<!-- m -->", "title", "body"),
     "put_file": lambda github: github.put_file(REPO, "torch-minify", "a/b.py", b"x", "message"),
     "put_asset": lambda github: github.put_asset(REPO, "torch-minify", "b.py", b"x"),
-    "permission": lambda github: github.permission(REPO, "somebody"),
+    "permission": lambda github: github.permission(REPO, User(login="somebody", id=5)),
     "pull_request": lambda github: github.pull_request(REPO, 7),
     "pull_requests_of": lambda github: github.pull_requests_of(REPO, "a" * 40),
     "pull_requests_from": lambda github: github.pull_requests_from(REPO, "contributor", "topic", "a" * 40),

@@ -55,7 +55,7 @@ class World(Stub):
         self.answers = {
             ("GET", f"{repo}/collaborators/maintainer/permission"): (
                 200,
-                {"permission": "write", "user": {"login": "maintainer", "id": 1}},
+                {"permission": "write", "user": memory.user("maintainer").model_dump()},
             ),
             ("GET", f"{repo}/commits/main"): (200, {"sha": memory.MAIN}),
             ("GET", f"{repo}/actions/runs/20/jobs"): (200, {"total_count": 1, "jobs": [job]}),

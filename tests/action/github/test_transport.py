@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from datetime import datetime, timezone
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.action.github.client import ACTIONS_LOGIN, GitHub
-from bot.action.github.resources import PullRequest
+from bot.action.github.resources import PullRequest, User
 from bot.action.github.transport import PATIENCE, SECONDARY_WAIT, GitHubError, Transport, wait_for
 from tests.action.github.stub import Fault, Stub
 
@@ -282,8 +283,37 @@ def test_an_answer_of_another_form_is_an_error_of_ours(stub: Stub) -> None:
 
 
 def test_names_cannot_leave_their_place_in_the_path(stub: Stub) -> None:
-    client(stub, Clock()).permission("octo/mo/../../x", "../../user?x=#")
+    client(stub, Clock()).permission("octo/mo/../../x", User(login="../../user?x=#", id=5))
     assert stub.seen[0][1] == "/repos/octo/mo%2F..%2F..%2Fx/collaborators/..%2F..%2Fuser%3Fx%3D%23/permission"
+
+
+@pytest.mark.parametrize(
+    ("held", "renamed", "says"),
+    [
+        ({"user": {"login": "somebody", "id": 5}}, None, "write"),
+        ({}, None, "write"),  # `user` may be null, by GitHub's description of its API
+        ({"user": {"login": "somebody", "id": 6}}, None, "none"),
+        ({"user": {"login": "somebody", "id": 6}}, "other", "admin"),
+        (None, "other", "admin"),
+        (None, "Somebody", "none"),
+        (None, None, "none"),
+    ],
+    ids=["theirs", "nobody's", "another's", "renamed, and another's", "renamed", "gone", "unknown"],
+)
+def test_a_permission_is_that_of_the_account_and_not_of_its_name(stub: Stub, held: Any, renamed: str | None, says: str) -> None:
+    """Accounts are renamed, and anybody may take a name that is free then (GitHub's documentation of changing your username)."""
+    at = f"/repos/{REPO}/collaborators"
+    if held is not None:
+        stub.answers["GET", f"{at}/somebody/permission"] = (200, {"permission": "write", **held})
+    stub.answers["GET", f"{at}/other/permission"] = (200, {"permission": "admin", "user": {"login": "other", "id": 5}})
+    if renamed is not None:
+        stub.answers["GET", "/user/5"] = (200, {"login": renamed, "id": 5})
+    assert client(stub, Clock()).permission(REPO, User(login="somebody", id=5)) == says
+
+
+def test_who_was_renamed_is_not_found_where_the_token_may_not_look(stub: Stub) -> None:
+    stub.answers["GET", "/user/5"] = (403, {"message": "Resource not accessible by integration"})
+    assert client(stub, Clock()).permission(REPO, User(login="somebody", id=5)) == "none"
 
 
 def test_the_pull_request_of_a_fork_is_found_by_its_branch(stub: Stub) -> None:
@@ -462,7 +492,7 @@ def test_whatever_is_answered_is_an_answer_or_an_error_of_github(stub: Stub, bod
         lambda api: api.open_issue(REPO, MARK, "title", "body"),
         lambda api: api.put_file(REPO, "branch", "path", b"x", "message"),
         lambda api: api.put_asset(REPO, "tag", "name", b"x"),
-        lambda api: api.permission(REPO, "somebody"),
+        lambda api: api.permission(REPO, User(login="somebody", id=5)),
         lambda api: api.pull_request(REPO, 7),
         lambda api: api.pull_requests_of(REPO, "a" * 40),
         lambda api: api.commit(REPO, "main"),
