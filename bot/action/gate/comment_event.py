@@ -104,13 +104,14 @@ class Conversation:
 
     def _is_closed_to_us(self, comment: int | None) -> bool:
         """Whether the result could not be posted either, where our first `comment` could not: no machine is kept busy for it."""
-        if comment is not None or self._event.issue.locked:
-            return comment is None
+        if comment is not None:
+            return False
         try:
-            self._api.comments(self._repository, self._issue)
+            there = self._api.issue(self._repository, self._issue)
         except GitHubError as error:
-            return error.status in (404, 410)
-        return False
+            return error.status in (301, 404, 410)
+        # one that was handed over to another repository is another one there, to which GitHub leads
+        return there.locked or there.id != self._event.issue.id
 
     def _doctor(self) -> Decision:
         """What can be seen of the set-up from here, and a request that looks at the machine; without an image there can be none."""

@@ -238,6 +238,10 @@ class GitHub:
     def _permission_of(self, repository: str, login: str) -> Mapping[str, Any]:
         return self._http.find(f"{_repo(repository)}/collaborators/{quote(login, safe='')}/permission") or {}
 
+    def issue(self, repository: str, number: int) -> Issue:
+        """The issue, or pull request, with that `number`; where it was handed over, the one that it is now."""
+        return _read(Issue, self._http.ask("GET", f"{_repo(repository)}/issues/{number}"))
+
     def pull_request(self, repository: str, number: int) -> PullRequest:
         """The pull request with that `number`."""
         return _read(PullRequest, self._http.ask("GET", f"{_repo(repository)}/pulls/{number}"))

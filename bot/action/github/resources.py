@@ -64,6 +64,7 @@ class Comment(Authored):
 class Issue(Authored):
     """An issue; a pull request is one too, with `pull_request` set."""
 
+    id: int = 0
     number: int
     title: str = ""
     body: str = ""

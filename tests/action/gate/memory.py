@@ -180,6 +180,9 @@ class Memory(GitHub):
     def permission(self, repository: str, user: User) -> Permission:
         return self.permissions.get(user.login, "none")
 
+    def issue(self, repository: str, number: int) -> Issue:
+        return asked("", issue=number).issue
+
     def pull_request(self, repository: str, number: int) -> PullRequest:
         if number not in self.pulls:
             raise GitHubError("GET: 404", 404)
@@ -301,6 +304,7 @@ def asked(
             }
             | comment,
             "issue": {
+                "id": 7_000 + issue,
                 "number": issue,
                 "title": issue_title,
                 "body": issue_body,

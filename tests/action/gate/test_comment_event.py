@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shlex
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.requests import Decision
-from bot.action.github.resources import Comment, IssueComment, WorkflowJob
+from bot.action.github.resources import Issue, IssueComment, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings
 from bot.models.failure import Stage
@@ -322,28 +323,40 @@ def test_requests_survive_a_comment_that_cannot_be_written() -> None:
     assert made.answer.comment is None
 
 
-@pytest.mark.parametrize("asked_for", [f"/minify\n{BLOCK}", "/minify doctor"])
-@pytest.mark.parametrize("writable", [True, False])
-def test_a_locked_conversation_costs_no_machine_where_nothing_can_be_posted(writable: bool, asked_for: str) -> None:
-    # GitHub's documentation of locking: who may write to the repository may go on commenting; any other token is answered 403
-    api = Memory(silent=not writable)
-    event = asked(asked_for)
-    locked = event.model_copy(update={"issue": event.issue.model_copy(update={"locked": True})})
-    assert outcome(locked, api).status == ("requests" if writable else "refused")
+def issue(**changes: Any) -> Issue:
+    return asked("").issue.model_copy(update=changes)
 
 
-@pytest.mark.parametrize(("status", "begun"), [(410, False), (404, False), (502, True)])
+@pytest.mark.parametrize(
+    ("there", "begun"),
+    [
+        (issue(locked=True), False),
+        (issue(id=8), False),
+        (GitHubError("GET: 301", 301), False),
+        (GitHubError("GET: 404", 404), False),
+        (GitHubError("GET: 410", 410), False),
+        (issue(), True),
+        (GitHubError("GET: 502", 502), True),
+    ],
+    ids=["locked", "handed over", "handed over to a stranger", "gone", "deleted", "there", "unknown"],
+)
 @pytest.mark.parametrize("asked_for", ["/minify", "/minify doctor"])
-def test_an_issue_that_is_gone_costs_no_machine(status: int, begun: bool, asked_for: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It was deleted, or handed over to another repository. Where GitHub does not answer, it may when there is a result."""
-    api = Memory(silent=True)
+def test_a_conversation_in_which_nothing_can_be_posted_costs_no_machine(there: Issue | GitHubError, begun: bool, asked_for: str) -> None:
+    """However it was when the event was sent. Where GitHub does not answer, it may when there is a result.
 
-    def comments(repository: str, issue: int) -> list[Comment]:
-        raise GitHubError(f"GET: {status}", status)
+    GitHub's documentation of locking: who may write to the repository may go on commenting; any other token is answered 403. Of an issue
+    that was handed over, the event `issues.transferred` shows the new one, with an id of its own (@octokit/webhooks-examples).
+    """
 
-    monkeypatch.setattr(api, "comments", comments)
-    made = outcome(asked(f"{asked_for}\n\n{BLOCK}"), api, settings(image="none"))
-    assert made.status == ("requests" if begun else "refused")
+    class There(Memory):
+        def issue(self, repository: str, number: int) -> Issue:
+            if isinstance(there, GitHubError):
+                raise there
+            return there
+
+    event, given = asked(f"{asked_for}\n\n{BLOCK}"), settings(image="none")
+    assert outcome(event, There(silent=True), given).status == ("requests" if begun else "refused")
+    assert outcome(event, There(), given).status == "requests"
 
 
 def test_an_issue_that_switches_a_test_off_is_enough() -> None:
