@@ -253,7 +253,7 @@ class Conversation:
         where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
         note = f"from the fork {source}" if fork else None
         whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
-        whose = code_of_pull_request(queued) if queued is not None else whose
+        whose = code_of_pull_request(queued, stacked=fork) if queued is not None else whose
         base = pull.base.ref if pull else self._event.repository.default_branch
         return self._of_red(command, name, Checkout(source or self._repository, run.head_sha, fork), whose, [run], base, url)
 

@@ -159,12 +159,13 @@ def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
     ]
 
 
-def code_of_pull_request(pull: PullRequest) -> CodeOrigin:
-    """The origin of the code of a pull request.
+def code_of_pull_request(pull: PullRequest, *, stacked: bool = False) -> CodeOrigin:
+    """The origin of the code of a pull request; `stacked`: of a merge queue's commit, made upon what may be somebody else's.
 
     Who may push to the repository itself has write permission; a fork's owner need not.
     """
-    note = f"from the fork {pull.head.repo.full_name if pull.head.repo else 'that is gone'}" if pull.from_fork else None
+    fork = f"from the fork {pull.head.repo.full_name if pull.head.repo else 'that is gone'}" if pull.from_fork else None
+    note = ", ".join(filter(None, [fork, "with what may be before it in the merge queue" if stacked else None])) or None
     return CodeOrigin(where="pull_request", author=pull.user.login, trusted=not pull.from_fork, url=pull.html_url or None, note=note)
 
 
