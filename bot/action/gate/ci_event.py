@@ -49,7 +49,8 @@ class RedRun:
     def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub, now: datetime | None = None) -> None:
         self._now = now or datetime.now(timezone.utc)
         self._run, self._settings, self._api = event.workflow_run, settings, api
-        self._repository, self._default = event.repository.full_name, event.repository.default_branch
+        self._own = event.repository
+        self._repository, self._default = self._own.full_name, self._own.default_branch
         self._key = key(settings.name, f"run-{self._run.id}-{self._run.run_attempt}")
         self._marker = marker(self._key, settings.run_id)
         self._unsaid: list[int] = []  # issues on which no comment could be written
@@ -71,16 +72,16 @@ class RedRun:
         pull = self._pull_request()
         if pull is None and (run.event.startswith("pull_request") or run.head_branch != self._default):
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
-        source = run.head_repository.full_name if run.head_repository else None
-        foreign, queued = is_foreign(self._api, self._repository, run, pull), run.queued_pull_request is not None
-        head = permissions.Head(foreign, run.created_at, gone=source is None, queued=queued)
+        foreign, queued = is_foreign(self._api, self._own, run, pull), run.queued_pull_request is not None
+        head = permissions.Head(foreign, run.created_at, gone=run.head_repository is None, queued=queued)
         allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)
         check_set_up(self._settings)
         options = options_with(RequestOptions(), self._settings)
         base = pull.base.ref if pull else self._default
-        subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, source=source, commit=run.head_sha)
+        checkout = Checkout.of(self._own, run.head_repository, run.head_sha, fork=head.from_fork)
+        subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, source=checkout.repository, commit=checkout.commit)
         examined = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
         found = examined.groups
         taken = groups.chosen(self._new(found, pull), self._settings.max_requests, asked=False)
@@ -90,7 +91,7 @@ class RedRun:
         table = notes.candidates(causes) if found else examined.refusal
         if not taken:
             return Decision("nothing", note=f"{self._most_a_day} requests were made of red runs within a day" if late else table)
-        first = self._first(pull, Checkout(source or self._repository, run.head_sha, head.from_fork), taken[0], options)
+        first = self._first(pull, checkout, taken[0], options)
         first = first.model_copy(update={"causes": tuple(causes)})
         if pull is not None:
             made = of_groups(taken, [first.answer] * len(taken), first, self._settings)
@@ -152,7 +153,7 @@ class RedRun:
         if number is not None:
             pull = self._api.pull_request(self._repository, number)
             return pull if pull.state == "open" else None
-        if source is not None and source.full_name.lower() != self._repository.lower() and run.head_branch:
+        if source is not None and not self._own.is_same(source) and run.head_branch:
             owner = source.full_name.partition("/")[0]
             return next(iter(self._api.pull_requests_from(self._repository, owner, run.head_branch, run.head_sha)), None)
         # somebody's fork may have a pull request with the same head

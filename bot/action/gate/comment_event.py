@@ -243,19 +243,20 @@ class Conversation:
             if not named and error.status in (301, 403, 404, 451):
                 raise elsewhere from None
             raise
-        if not named and (run.repository is None or run.repository.full_name.lower() != self._repository.lower()):
+        if not named and not self._event.repository.is_same(run.repository):
             raise elsewhere
         source = run.head_repository.full_name if run.head_repository else None
         number = run.queued_pull_request
         queued = self._api.pull_request(self._repository, number) if number is not None else None
-        fork = is_foreign(self._api, self._repository, run, queued)
+        fork = is_foreign(self._api, self._event.repository, run, queued)
         self._may_run(permissions.Head(fork, run.created_at, gone=source is None, queued=queued is not None))
         where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
         note = f"from the fork {source}" if fork else None
         whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
         whose = code_of_pull_request(queued, stacked=fork) if queued is not None else whose
         base = pull.base.ref if pull else self._event.repository.default_branch
-        return self._of_red(command, name, Checkout(source or self._repository, run.head_sha, fork), whose, [run], base, url)
+        checkout = Checkout.of(self._event.repository, run.head_repository, run.head_sha, fork=fork)
+        return self._of_red(command, name, checkout, whose, [run], base, url)
 
     def _of_red(
         self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, runs: Sequence[Run], base: str, url: RunUrl | None = None
@@ -281,9 +282,8 @@ class Conversation:
         """What would run beside the code: the head of the pull request, as it is now; else the default branch."""
         if pull is None:
             return Checkout(self._repository, self._api.commit(self._repository, self._event.repository.default_branch))
-        source = pull.head.repo.full_name if pull.head.repo else None
-        self._may_run(permissions.Head(pull.from_fork, self._api.pushed_at(self._repository, pull), gone=source is None))
-        return Checkout(source or self._repository, pull.head.sha, pull.from_fork)
+        self._may_run(permissions.Head(pull.from_fork, self._api.pushed_at(self._repository, pull), gone=pull.head.repo is None))
+        return Checkout.of(self._event.repository, pull.head.repo, pull.head.sha, fork=pull.from_fork)
 
     def _may_run(self, head: permissions.Head) -> None:
         decision = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), self._comment.created_at)

@@ -13,7 +13,7 @@ from bot.action.ci.judge import sign
 from bot.action.command_template import CommandTemplate, TemplateError, parse
 from bot.action.gate.permissions import ForkPolicy, Head
 from bot.action.github.client import GitHub
-from bot.action.github.resources import PullRequest, Run
+from bot.action.github.resources import PullRequest, Repository, Run
 from bot.action.redaction import line_of, redact
 from bot.action.set_up import BESIDE_BUDGET, wrong_options, wrong_system
 from bot.action.settings import Settings
@@ -49,6 +49,11 @@ class Checkout:
     repository: str
     commit: str
     fork: bool = False
+
+    @classmethod
+    def of(cls, own: Repository, source: Repository | None, commit: str, *, fork: bool) -> Checkout:
+        """A `commit` from the repository `source`, by a `fork` or by nobody but the `own` one, which has there the name of the event."""
+        return cls(source.full_name if fork and source is not None else own.full_name, commit, fork)
 
 
 class Refusal(Exception):
@@ -169,17 +174,17 @@ def code_of_pull_request(pull: PullRequest, *, stacked: bool = False) -> CodeOri
     return CodeOrigin(where="pull_request", author=pull.user.login, trusted=not pull.from_fork, url=pull.html_url or None, note=note)
 
 
-def is_foreign(api: GitHub, repository: str, run: Run, pull: PullRequest | None) -> bool:
+def is_foreign(api: GitHub, repository: Repository, run: Run, pull: PullRequest | None) -> bool:
     """Whether there is code in `run`, which tries `pull` if that is known, that does not come from `repository`.
 
     A merge queue's branch is the repository's own, what it tries need not be. It holds what is before that in the queue as well (GitHub's
     documentation of the merge queue), of which nothing is said: so it has to stand on the branch that it is for, as `api` knows.
     """
-    if run.head_repository is None or run.head_repository.full_name.lower() != repository.lower():
+    if not repository.is_same(run.head_repository):
         return True
     if pull is None or pull.from_fork:
         return pull is not None
-    return run.queued_pull_request is not None and not api.stands_on(repository, run.head_sha, pull.base.ref)
+    return run.queued_pull_request is not None and not api.stands_on(repository.full_name, run.head_sha, pull.base.ref)
 
 
 def fork_policy(api: GitHub, repository: str, settings: Settings, head: Head) -> ForkPolicy:

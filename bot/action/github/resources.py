@@ -76,8 +76,15 @@ class Issue(Authored):
 class Repository(Resource):
     """A repository."""
 
+    id: int = 0
     full_name: str
     default_branch: str = "main"
+
+    def is_same(self, other: Repository | None) -> bool:
+        """Whether it is the `other`, which may have been read under an earlier name; by the names where a number is not known."""
+        if other is None:
+            return False
+        return self.id == other.id if self.id and other.id else self.full_name.lower() == other.full_name.lower()
 
 
 class Branch(Resource):
@@ -100,7 +107,7 @@ class PullRequest(Authored):
     @property
     def from_fork(self) -> bool:
         """Whether its commits come from another repository, or from one that is gone."""
-        return self.head.repo is None or self.base.repo is None or self.head.repo.full_name.lower() != self.base.repo.full_name.lower()
+        return self.head.repo is None or not self.head.repo.is_same(self.base.repo)
 
 
 class ReferencedWorkflow(Resource):

@@ -10,8 +10,9 @@ import pytest
 
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
+from bot.action.gate.gate import matrix
 from bot.action.gate.requests import Decision
-from bot.action.github.resources import Issue, IssueComment, WorkflowJob
+from bot.action.github.resources import Issue, IssueComment, PullRequest, Repository, Run, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings
 from bot.models.failure import Stage
@@ -278,6 +279,55 @@ def test_a_run_is_known_by_an_earlier_name_of_the_repository(address: str) -> No
     api = Memory(earlier_names={"octo/earlier", REPO.upper()})
     api.add_run(20, "pytest")
     assert outcome(asked(f"/minify {address}/actions/runs/20"), api).status == "requests"
+
+
+NUMBER = 31
+
+
+class Renamed(Memory):
+    """The repository has another name than in the event: GitHub leads there, and calls it so in what it answers; its number stays."""
+
+    def run(self, repository: str, run: int) -> Run:
+        return self._now(self.runs[run])
+
+    def runs_of(self, repository: str, commit: str) -> list[Run]:
+        return list(map(self._now, self.runs.values()))
+
+    def pull_request(self, repository: str, number: int) -> PullRequest:
+        pull = self.pulls[number]
+        assert pull.head.repo is not None
+        mine = pull.head.repo.full_name == REPO
+        head = pull.head.model_copy(update={"repo": Repository(id=NUMBER, full_name="octo/now") if mine else pull.head.repo})
+        base = pull.base.model_copy(update={"repo": Repository(id=NUMBER, full_name="octo/now")})
+        return pull.model_copy(update={"head": head, "base": base})
+
+    @staticmethod
+    def _now(run: Run) -> Run:
+        now = Repository(id=NUMBER, full_name="octo/now")
+        return run.model_copy(update={"repository": now, "head_repository": now})
+
+
+@pytest.mark.parametrize(
+    "command", ["/minify", f"/minify https://github.com/{REPO}/actions/runs/20", "/minify https://github.com/octo/now/actions/runs/20"]
+)
+def test_a_repository_that_was_renamed_meanwhile_is_no_fork_of_itself(command: str) -> None:
+    api = Renamed()
+    api.add_pull()
+    api.add_run(20, "pytest")
+    event = asked(command, pull=True)
+    event = event.model_copy(update={"repository": event.repository.model_copy(update={"id": NUMBER})})
+    made = outcome(event, api, settings(fork_environment="forks"))
+    assert made.status == "requests"
+    assert not any(row["fork"] for row in matrix(made.requests))
+
+
+def test_one_that_took_its_name_is_another() -> None:
+    api = Renamed()
+    api.add_run(20, "pytest")
+    event = asked("/minify https://github.com/octo/now/actions/runs/20")
+    for number, status in ((NUMBER, "requests"), (NUMBER + 1, "refused")):
+        repository = Repository(id=number, full_name="octo/now")
+        assert outcome(event.model_copy(update={"repository": repository}), api).status == status
 
 
 def test_again_does_the_last_command_of_somebody_who_may() -> None:
