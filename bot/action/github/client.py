@@ -344,8 +344,9 @@ class GitHub:
         return next((run for run in ended if run.event in ("push", "schedule")), None)
 
     def jobs(self, repository: str, run: int, *, every: bool = False) -> Sequence[WorkflowJob]:
-        """The jobs of a run's last attempt; with `every` those of all attempts."""
-        return self._all(WorkflowJob, f"{_repo(repository)}/actions/runs/{run}/jobs", {"filter": "all" if every else "latest"}, "jobs")
+        """The jobs of a run's last attempt; with `every` those of all attempts: of a large repository more than a thousand."""
+        wanted = {"filter": "all" if every else "latest"}
+        return self._all(WorkflowJob, f"{_repo(repository)}/actions/runs/{run}/jobs", wanted, "jobs", limit=50)
 
     def job_log(self, repository: str, job: int) -> str:
         """The end of the log of `job` (id): at most `LOG_LIMIT` bytes of it."""
@@ -353,7 +354,7 @@ class GitHub:
 
     def artifacts(self, repository: str, run: int) -> Sequence[Artifact]:
         """The artifacts of a run."""
-        return self._all(Artifact, f"{_repo(repository)}/actions/runs/{run}/artifacts", key="artifacts")
+        return self._all(Artifact, f"{_repo(repository)}/actions/runs/{run}/artifacts", key="artifacts", limit=50)
 
     def artifact(self, repository: str, artifact: Artifact) -> bytes | None:
         """The zip file of `artifact`; None where it is larger than `ARTIFACT_LIMIT` bytes."""

@@ -282,6 +282,18 @@ def test_an_answer_of_another_form_is_an_error_of_ours(stub: Stub) -> None:
         client(stub, Clock()).comments(REPO, 7)
 
 
+def test_the_jobs_of_a_run_may_be_thousands(stub: Stub) -> None:
+    """As where a workflow with hundreds of jobs ran several times."""
+    jobs = [{"id": number, "name": "t"} for number in range(1_250)]
+
+    def work(verb: str, path: str, body: bytes) -> tuple[int, Any]:
+        page = int(parse_qs(urlsplit(stub.seen[-1][1]).query)["page"][0])
+        return 200, {"total_count": len(jobs), "jobs": jobs[100 * (page - 1) : 100 * page]}
+
+    stub.work = work  # type: ignore[method-assign]
+    assert len(client(stub, Clock()).jobs(REPO, 7, every=True)) == 1_250
+
+
 def test_names_cannot_leave_their_place_in_the_path(stub: Stub) -> None:
     client(stub, Clock()).permission("octo/mo/../../x", User(login="../../user?x=#", id=5))
     assert stub.seen[0][1] == "/repos/octo/mo%2F..%2F..%2Fx/collaborators/..%2F..%2Fuser%3Fx%3D%23/permission"
