@@ -14,6 +14,7 @@ from bot.action.ci import groups, junit, logs, text_reports
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.judge import fault, sign
 from bot.action.ci.paths import CheckoutPaths
+from bot.action.gate.requests import Refusal
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Artifact, WorkflowJob
 from bot.action.github.transport import GitHubError
@@ -72,6 +73,7 @@ class Reader:
         """The failing tests of the last attempt of `run`, or of another `attempt`, or of its one `job`, as far as GitHub has them.
 
         Raises:
+            Refusal: the run has no such attempt, or job.
             GitHubError: GitHub does not hand out what might name some, and nothing else names any. With `whole`: not all could be read,
                 also where it is gone or took too long.
         """
@@ -80,6 +82,8 @@ class Reader:
         # somebody may ask about what has run again since
         jobs = self._api.jobs(self._repository, run, every=job is not None or attempt is not None)
         jobs = [each for each in jobs if attempt in (None, each.run_attempt)]
+        if (job, attempt) != (None, None) and not any(job in (None, each.id) for each in jobs):
+            raise Refusal("GitHub knows of no such job, or attempt, of that run.")
         if job is None:
             artifacts = [each for each in _of_attempt(self._api.artifacts(self._repository, run), jobs) if self._may_report(each)]
             self.partly |= len(artifacts) > MAX_ARTIFACTS

@@ -248,6 +248,19 @@ def test_what_ran_again_since_can_be_asked_about(place: str, found: bool) -> Non
     assert made.status == ("requests" if found else "refused")
 
 
+@pytest.mark.parametrize("place", ["/attempts/3", "/job/333", "/attempts/1/job/209"])
+def test_a_job_or_an_attempt_that_a_run_does_not_have_is_said_to_be_none(place: str) -> None:
+    """Nothing of another one is taken for it, reports in artifacts neither."""
+    api = Memory()
+    api.add_pull()
+    api.add_run(20, "pytest")
+    api.run_jobs[20].append(WorkflowJob(id=209, name="tests", conclusion="success", run_attempt=2))
+    xml = b'<testsuite><testcase name="t" classname="a"><failure>torch._dynamo.exc.Unsupported: x</failure></testcase></testsuite>'
+    api.zips[20] = {"reports": zipped({"junit.xml": xml})}
+    assert outcome(asked(f"/minify https://github.com/{REPO}/actions/runs/20{place}", pull=True), api).status == "refused"
+    assert "GitHub knows of no such job, or attempt, of that run." in said(api)
+
+
 @pytest.mark.parametrize(
     "address",
     [
