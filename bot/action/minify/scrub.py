@@ -40,12 +40,10 @@ def scrubbed(path: PurePath, content: bytes) -> bytes:
         try:
             held = json.loads(text)
             clean = redact_all(held)
-            # compared as text: NaN is not equal to itself
-            return (
-                content
-                if json.dumps(clean) == json.dumps(held)
-                else (json.dumps(clean, indent=2) + "\n").encode("utf-8", errors="surrogateescape")
-            )
+            # compared as text: NaN is not equal to itself. Of two entries with one name only the last is held.
+            if json.dumps(clean) == json.dumps(held) and redact(text) == text:
+                return content
+            return (json.dumps(clean, indent=2) + "\n").encode("utf-8", errors="surrogateescape")
         except (ValueError, RecursionError):
             pass  # no JSON after all: a text like others
     rows = text.splitlines(keepends=True) if path.suffix == ".jsonl" else [text]

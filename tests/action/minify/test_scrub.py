@@ -83,6 +83,12 @@ def test_a_text_in_json_is_read_as_it_is_and_as_json(said: str, value: str) -> N
         assert json.dumps(json.loads(shown)) == json.dumps(json.loads(content)).replace(value, "[secret]")
 
 
+def test_of_two_entries_with_one_name_the_first_is_searched_too() -> None:
+    shown = scrubbed(PurePath("x.json"), f'{{"a": {json.dumps(HOLDS)}, "a": [NaN, 1]}}'.encode())
+    assert redact(shown.decode()) == shown.decode()
+    assert json.loads(shown)["a"][1] == 1
+
+
 def test_deep_json_is_a_text() -> None:
     assert scrubbed(PurePath("x.json"), b"[" * 200_000 + HOLDS.encode()).endswith(b"~/x.py [secret]")
 
