@@ -127,7 +127,7 @@ _BESIDE = rf"{_QUOTE}(?:, ?| value=)b?{_QUOTE}"
 _BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
 # An argument, or a row of a file of settings. Words of languages and of grammars are called tokens as well.
 _NAMED = re.compile(
-    rf"((?<![\w-])token[ \t]{{0,12}}[=:][ \t]{{0,3}}b?{_QUOTE})"
+    rf"((?<![\w-])token{_QUOTE}?[ \t]{{0,12}}[=:][ \t]{{0,3}}b?{_QUOTE})"
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"[A-Za-z0-9+/=-]{{20,2000}}(?={_QUOTE})"
 )
@@ -157,9 +157,14 @@ _LOGIN = re.compile(
 _COOKIE = re.compile(
     rf"((?i:(?:\b|_|\\[nrt])cookie)(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE}))[^\s;=]{{1,100}}=[^\r\n'\"\\]{{8,4000}}"
 )
+# Of any scheme; what is put together there, `{token}`, is no value.
+_HEADER = re.compile(
+    rf"((?i:\bauthorization|\bx-[a-z]{{1,20}}-(?:token|key)|\bsubscription-key)(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE})"
+    r"(?:[A-Za-z][A-Za-z0-9-]{1,30} )?)(?=[^\s'\"]{0,100}?\d)[A-Za-z0-9._~+/=:-]{16,2000}"
+)
 _NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})(?:(?!\\n)\S)+")
 _SECRET_WORDS = (
-    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|_PAT|_AUTH|CREDENTIALS"
+    r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|_PAT|_AUTH|_PWD|CREDENTIALS"
     r"|(?:ACCESS|PRIVATE|ENCRYPTION|SIGNING|FERNET|MASTER|DEPLOY)_KEY)"
 )
 # As PyTorch's dumps and a shell's `env` write them. A value without a digit is rather a name or a word.
@@ -170,8 +175,8 @@ _VARIABLE = re.compile(
 )
 # As files of settings and programs write them: a value that goes on as an expression is none.
 _SETTING = re.compile(
-    r"([sSaArRiIcCpP\"](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess[_-]?token|uth[_-]?token|pi[_-]?key|ccount_?key)"
-    r"|(?<=r)efresh_?token|(?<=i)d(?:entity)?_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=\")auth)"
+    r"([sSaArRiIcCpP\"'_](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess[_-]?token|uth[_-]?token|pi[_-]?(?:key|token)|ccess_?key_?secret|ccount_?key)"
+    r"|(?<=r)efresh_?token|(?<=i)d(?:entity)?_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=[\"'])auth|(?<=:_)auth)"
     rf"(?:{_MEANS}|{_BESIDE}|>))"
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"(?:[A-Za-z0-9_/+=~!@#$%^&*-]{{12,2000}}(?![\w.(\[])|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
@@ -214,13 +219,28 @@ REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (_LOGIN, _KEEPING, ("-u", "login", "auth", "sshpass", "secretstr")),
     (_COOKIE, _KEEPING, ("cookie",)),
     (_NAMED, _KEEPING, ("token",)),
+    (_HEADER, _KEEPING, ("authorization", "-token", "-key")),
     (_NETRC, _KEEPING, ("password",)),
-    (_VARIABLE, _KEEPING, ("token", "secret", "passw", "passphrase", "apikey", "api_key", "_key", "_pat", "_auth", "credentials")),
+    (_VARIABLE, _KEEPING, ("token", "secret", "passw", "passphrase", "apikey", "api_key", "_key", "_pat", "_auth", "_pwd", "credentials")),
     (
         _SETTING,
         _KEEPING,
         (
-            *("secret", "sessiontoken", "session_token", "access", "auth", "apikey", "api_key", "api-key", "account", "refresh"),
+            *(
+                "secret",
+                "sessiontoken",
+                "session_token",
+                "access",
+                "auth",
+                "apikey",
+                "api_key",
+                "api-key",
+                "api_token",
+                "apitoken",
+                "api-token",
+                "account",
+                "refresh",
+            ),
             *("id_token", "idtoken", "identity"),
             *("client", "private", "passwd", "password"),
         ),

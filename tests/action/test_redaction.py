@@ -276,6 +276,10 @@ def test_personal_paths(path: str, shown: str) -> None:
         "auth=(user_name_1, password_of_1(x)), -u origin:feature_2_of_x",
         "/usr/share/homeless/x and https://example.org/home/bob",
         "http://localhost:8080/a@b",
+        "headers = {'Authorization': f'Bearer {token_of_the_machine_12}', 'X-Api-Token': os.environ['X1']}",
+        "authorization: see section 4 of rfc7235",
+        "old_pwd = os.getcwd(); OLD_PWD = make_of(x1)",
+        "vocabulary = {'token': 'internationalization', 'id': 12345678901234567890}",
     ],
 )
 def test_a_program_is_left_alone(text: str) -> None:
