@@ -150,11 +150,11 @@ class Settings(BaseSettings):
             raise ValueError("is no JSON list of labels, but an empty one: is the workflow's input runner, or the variable in it, empty?")
         if not labels or not all(isinstance(label, str) and label for label in labels):
             raise ValueError("is no JSON list of labels")
-        if any(set(label) & _IN_NO_LABEL or label != label.strip() for label in labels):
+        if any(set(label) & _IN_NO_LABEL or label != label.strip() or not label.isprintable() for label in labels):
             # where a job asks for such a one, GitHub looks for it for a day
             raise ValueError(
-                "names what no runner is labeled: no label begins or ends with a blank, and several are a JSON list, "
-                'like ["self-hosted", "gpu"]'
+                "names what no runner is labeled: no label begins or ends with a blank or holds what is not shown, and several are a JSON "
+                'list, like ["self-hosted", "gpu"]'
             )
         return given
 
@@ -247,7 +247,8 @@ class Settings(BaseSettings):
 
 def _pairs(text: str) -> list[tuple[str, str]]:
     """The lines `NAME=value` of a text; other lines as names without a value, which are none."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # not where Unicode ends lines as well: a value may hold that
+    lines = [line.strip() for line in re.split(r"[\r\n]", text) if line.strip()]
     return [(name, value) if equals else (line, "") for line in lines for name, equals, value in [line.partition("=")]]
 
 

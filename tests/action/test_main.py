@@ -64,6 +64,9 @@ def test_the_token_is_not_printed(tmp_path: Path) -> None:
         ('"gpu"', "names what no runner is labeled"),
         ("gpu\n", "no label begins or ends with a blank"),
         ('["self-hosted", " gpu"]', "no label begins or ends with a blank"),
+        # as pages hand them out with what is copied from them
+        ("gpu\u200b", "holds what is not shown"),
+        ('["gpu", "a\\u00a0b"]', "holds what is not shown"),
     ],
 )
 def test_what_is_no_label_of_a_runner(monkeypatch: pytest.MonkeyPatch, label: str, words: str) -> None:
@@ -72,6 +75,13 @@ def test_what_is_no_label_of_a_runner(monkeypatch: pytest.MonkeyPatch, label: st
     wrong = usable_settings()[1]
     assert wrong.startswith(f"input runner-label {label!r}")
     assert words in wrong
+
+
+def test_a_variable_may_hold_what_ends_lines_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INPUT_ENV", "A=1\u2028B=2\r\n\n C=3 \x0b")
+    given, wrong = usable_settings()
+    assert not wrong
+    assert given.variables_given == {"A": "1\u2028B=2", "C": "3"}
 
 
 @pytest.mark.parametrize("budget", ["0", "0m", "\N{FULLWIDTH DIGIT THREE}0m", "1e3", "121h", "9" * 400 + "h"])
