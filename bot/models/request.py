@@ -16,6 +16,7 @@ class CodeOrigin(Model):
     author: str = Field(description="login of who wrote it")
     trusted: bool = Field(description="whether the author has write permission")
     url: str | None = None
+    linked: bool = Field(default=False, description="in a file that the author attached or linked, and need not have written")
     note: str | None = Field(default=None, description="which of several blocks was taken, for people")
     folded: bool = Field(default=False, description="a page does not show all of it by itself: it lay in a fold, say")
 

@@ -157,6 +157,7 @@ class Dice(random.Random):
             where=self.choice(get_args(CodeOrigin.model_fields["where"].annotation)),
             author=self.text(3),
             trusted=self.random() < 0.5,
+            linked=self.random() < 0.5,
             url=self.choice((None, self.text(2), "https://github.com/owner/name/issues/1")),
             note=self.maybe(self.text(4)),
         )

@@ -211,7 +211,8 @@ class RedRun:
 
     def _first(self, pull: PullRequest | None, checkout: Checkout, group: groups.Group, options: RequestOptions) -> Request:
         if pull is not None:
-            whose = code_of_pull_request(pull, stacked=checkout.fork and self._run.queued_pull_request is not None)
+            stacked = checkout.fork and self._run.queued_pull_request is not None
+            whose = code_of_pull_request(self._api, self._repository, pull, stacked=stacked)
         else:
             whose = CodeOrigin(where="push", author=self._run.actor.login, trusted=True, url=self._run.html_url or None)
         return Request(

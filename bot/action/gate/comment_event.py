@@ -20,6 +20,7 @@ from bot.action.gate.requests import (
     code_of_pull_request,
     fork_policy,
     is_foreign,
+    may_write,
     of_failure,
     of_groups,
     options_with,
@@ -33,7 +34,6 @@ from bot.action.report.render import notes
 from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request
 
-WRITERS = ("admin", "write")
 _CLOSED = "the conversation is locked or gone, and no comment can be written there"
 
 
@@ -166,7 +166,7 @@ class Conversation:
                 continue
             if not found or any(command.verb != "minify" for command in found):
                 continue
-            if self._api.permission(self._repository, comment.user) in WRITERS:
+            if may_write(self._api, self._repository, comment.user):
                 changed = again.options.model_dump(exclude_unset=True)
                 again_as = tuple(replace(command, options=command.options.model_copy(update=changed)) for command in found)
                 if again.url or again.test:
@@ -191,14 +191,14 @@ class Conversation:
         files = attachments.Attachments(self._api, self._comment.created_at)
         attached = files.find(text)
         if attached is not None:
-            # whoever links a file need not have written it
-            whose = CodeOrigin(where="comment", author=author, trusted=False, **_place(attached, url))
+            whose = CodeOrigin(where="comment", author=author, trusted=True, linked=True, **_place(attached, url))
             return (self._request(command, name, checkout, whose, script=attached.text),)
+        linked = in_issue is None
         in_issue = in_issue or files.find(body)
         if in_issue is not None:
-            writer = self._event.issue.user
-            trusted = self._api.permission(self._repository, writer) in WRITERS
-            whose = CodeOrigin(where="issue", author=writer.login, trusted=trusted, **_place(in_issue, self._event.issue.html_url))
+            writer, place = self._event.issue.user, _place(in_issue, self._event.issue.html_url)
+            trusted = may_write(self._api, self._repository, writer)
+            whose = CodeOrigin(where="issue", author=writer.login, trusted=trusted, linked=linked, **place)
             return (self._request(command, name, checkout, whose, script=in_issue.text),)
         if pull is None and disabled.is_one(self._event.issue.title):
             return (self._of_disabled(command, name, checkout),)
@@ -250,10 +250,13 @@ class Conversation:
         queued = self._api.pull_request(self._repository, number) if number is not None else None
         fork = is_foreign(self._api, self._event.repository, run, queued)
         self._may_run(permissions.Head(fork, run.created_at, gone=source is None, queued=queued is not None))
-        where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
-        note = f"from the fork {source}" if fork else None
-        whose = CodeOrigin(where=where, author=run.actor.login, trusted=not fork, url=run.html_url or None, note=note)
-        whose = code_of_pull_request(queued, stacked=fork) if queued is not None else whose
+        if queued is not None:
+            whose = code_of_pull_request(self._api, self._repository, queued, stacked=fork)
+        else:
+            where: Literal["push", "pull_request"] = "pull_request" if run.event.startswith("pull_request") else "push"
+            trusted = not fork or may_write(self._api, self._repository, run.actor)
+            note = f"from the fork {source}" if fork else None
+            whose = CodeOrigin(where=where, author=run.actor.login, trusted=trusted, url=run.html_url or None, note=note)
         base = pull.base.ref if pull else self._event.repository.default_branch
         checkout = Checkout.of(self._event.repository, run.head_repository, run.head_sha, fork=fork)
         return self._of_red(command, name, checkout, whose, [run], base, url)
@@ -297,7 +300,7 @@ class Conversation:
         """Whose code a test of the checkout is."""
         if pull is None:
             return CodeOrigin(where="push", author=self._repository.partition("/")[0], trusted=True)
-        return code_of_pull_request(pull)
+        return code_of_pull_request(self._api, self._repository, pull)
 
     def _request(
         self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, *, script: str | None = None, test: str | None = None

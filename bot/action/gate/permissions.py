@@ -7,6 +7,8 @@ from datetime import datetime
 
 from bot.action.github.resources import User
 
+WRITERS = ("admin", "write")
+
 
 @dataclass(frozen=True)
 class Head:
@@ -48,7 +50,7 @@ def may_ask(author: User, sender: User, permission: str) -> Allowed | Refused | 
     """
     if author.is_bot or author.id != sender.id or author.id == 0:
         return Ignored()
-    if permission not in ("admin", "write"):
+    if permission not in WRITERS:
         return Refused(
             "Running code takes write permission for this repository, which you do not have here. "
             "Somebody who has it can write the same command."

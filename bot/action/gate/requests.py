@@ -11,9 +11,9 @@ from bot.action.ci.failing_test import Failure
 from bot.action.ci.groups import Group
 from bot.action.ci.judge import sign
 from bot.action.command_template import CommandTemplate, TemplateError, parse
-from bot.action.gate.permissions import ForkPolicy, Head
+from bot.action.gate.permissions import WRITERS, ForkPolicy, Head
 from bot.action.github.client import GitHub
-from bot.action.github.resources import PullRequest, Repository, Run
+from bot.action.github.resources import PullRequest, Repository, Run, User
 from bot.action.redaction import line_of, redact
 from bot.action.set_up import BESIDE_BUDGET, wrong_options, wrong_system
 from bot.action.settings import Settings
@@ -164,14 +164,20 @@ def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
     ]
 
 
-def code_of_pull_request(pull: PullRequest, *, stacked: bool = False) -> CodeOrigin:
+def may_write(api: GitHub, repository: str, user: User) -> bool:
+    """Whether `user` has write permission for the `repository`, as `api` knows."""
+    return not user.is_bot and api.permission(repository, user) in WRITERS
+
+
+def code_of_pull_request(api: GitHub, repository: str, pull: PullRequest, *, stacked: bool = False) -> CodeOrigin:
     """The origin of the code of a pull request; `stacked`: of a merge queue's commit, made upon what may be somebody else's.
 
-    Who may push to the repository itself has write permission; a fork's owner need not.
+    Who may push to the `repository` itself has write permission; of a fork's author `api` is asked.
     """
     fork = f"from the fork {pull.head.repo.full_name if pull.head.repo else 'that is gone'}" if pull.from_fork else None
     note = ", ".join(filter(None, [fork, "with what may be before it in the merge queue" if stacked else None])) or None
-    return CodeOrigin(where="pull_request", author=pull.user.login, trusted=not pull.from_fork, url=pull.html_url or None, note=note)
+    trusted = not pull.from_fork or may_write(api, repository, pull.user)
+    return CodeOrigin(where="pull_request", author=pull.user.login, trusted=trusted, url=pull.html_url or None, note=note)
 
 
 def is_foreign(api: GitHub, repository: Repository, run: Run, pull: PullRequest | None) -> bool:

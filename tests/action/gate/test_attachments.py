@@ -13,6 +13,7 @@ import pytest
 
 from bot.action.gate import attachments
 from bot.action.gate.comment_event import Conversation
+from bot.action.report.render.notes import source
 from bot.models.request import Request
 from tests.action.gate.memory import BLOCK, NOW, REPO, SCRIPT, Memory, asked, settings, zipped
 
@@ -72,13 +73,16 @@ def refused(api: Memory, comment: str, issue: str = "") -> str:
 def test_a_file_of_the_issue(address: str, content: bytes, text: str, note: str) -> None:
     request = only(Memory(files={address: content}), "/minify", f"See [it]({address}).")
     assert (request.script, request.code.where, request.code.author, request.code.note) == (text, "issue", "reporter", note)
-    assert not request.code.trusted
+    assert (request.code.linked, request.code.trusted) == (True, False)
+    assert "Code linked by `reporter`, who has no write permission here, in [the issue](" in source(request)
 
 
 def test_a_gist_that_a_maintainer_links_is_still_somebody_s() -> None:
     api = Memory(gists={GIST: {"notes.md": "x", "fail.py": SCRIPT}})
     request = only(api, f"/minify\nhttps://gist.github.com/someone/{GIST}#file-fail-py", issue=BLOCK)
-    assert (request.script, request.code.where, request.code.trusted) == (SCRIPT, "comment", False)
+    assert (request.script, request.code.where) == (SCRIPT, "comment")
+    # it is somebody's, but who links it may write here
+    assert source(request).startswith("Code linked by `maintainer` in [the comment](")
 
 
 @pytest.mark.parametrize(("comment", "issue"), [("/minify\n{}", ""), ("/minify", "See {}.")])

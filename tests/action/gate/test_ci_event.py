@@ -16,11 +16,11 @@ from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
 from bot.action.gate.gate import matrix
 from bot.action.gate.requests import Decision
-from bot.action.github.resources import Artifact, Comment, WorkflowRun
+from bot.action.github.resources import Artifact, Comment, Permission, Repository, WorkflowRun
 from bot.action.github.transport import GitHubError
 from bot.models.failure import Phase
 from tests.action import canaries
-from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, asked, finished, settings, zipped
+from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, asked, finished, settings, user, zipped
 
 
 def outcome(event: WorkflowRun, api: Memory, **given: object) -> Decision:
@@ -407,6 +407,21 @@ def test_a_merge_queue_answers_on_the_pull_request_that_it_tries() -> None:
 
 
 BEFORE = "with what may be before it in the merge queue"
+
+
+@pytest.mark.parametrize("may", ["write", "read"])
+def test_a_maintainer_who_works_in_a_fork_is_not_said_to_have_no_permission(may: Permission) -> None:
+    api = Memory(protected={"forks"}, permissions={"maintainer": "write", "contributor": may, "pusher": may})
+    api.add_pull(fork="contributor/models")
+    run = api.add_run(20, "pytest")
+    fork = Repository(full_name="contributor/models")
+    api.runs[20] = run = run.model_copy(update={"head_repository": fork, "actor": user("pusher")})
+    given = settings(fork_environment="forks")
+    by_comment = [Conversation(asked(body, pull=True), given, api).outcome() for body in ("/minify", f"/minify {run.html_url}")]
+    for made in (*by_comment, outcome(finished(run), api, fork_environment="forks")):
+        assert made.requests
+        # whose permission it is does not change who has to approve it
+        assert {(each.code.trusted, each.fork) for each in made.requests} == {(may == "write", True)}
 
 
 def test_a_fork_s_code_in_a_merge_queue_is_a_fork_s() -> None:

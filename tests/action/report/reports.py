@@ -153,6 +153,7 @@ requests = st.builds(
         url=maybe(texts | st.just("https://github.com/owner/name/issues/1#issuecomment-2")),
         note=maybe(texts),
         folded=st.booleans(),
+        linked=st.booleans(),
     ),
     asked_by=texts,
     options=st.builds(RequestOptions, python_version=maybe(texts), torch_version=maybe(texts), budget=maybe(st.floats(min_value=1))),

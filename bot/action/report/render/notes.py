@@ -65,10 +65,12 @@ def source(request: Request) -> str:
     who = "" if request.answer.trigger else "a red run of the workflow "
     asked = f"asked for by {who}{code(request.asked_by)}"
     place = link(_WHOSE[request.code.where], request.code.url)
+    whose, where = ("Code linked by", "in") if request.code.linked else ("Code by", "from")
     if request.code.trusted:
-        said = [f"Code by {code(request.code.author)} from {place}, {asked}."]
+        said = [f"{whose} {code(request.code.author)} {where} {place}, {asked}."]
     else:
-        said = [f"Code by {code(request.code.author)}, who has no write permission here, from {place}; run because it was {asked}."]
+        stranger = f"{code(request.code.author)}, who has no write permission here"
+        said = [f"{whose} {stranger}, {where} {place}; run because it was {asked}."]
     if request.code.note:
         said.append(f"Taken: {code(request.code.note)}.")
     if request.commit:
