@@ -237,7 +237,8 @@ class _Log:
             return list(cut_off.told(shown, self.lines.text)) or list(named_tests.failures(self.lines.text))
         text = self.lines.text
         tests = named_tests.failures, named_tests.progressed
-        readers = (*tests, told_errors.failures, told_errors.titled, cut_off.raised, named_tests.commanded, cut_off.unshown)
+        words = told_errors.sentences, told_errors.titled, told_errors.alone
+        readers = (*tests, *words, named_tests.commanded, told_errors.unshown)
         told = next(filter(None, (list(reader(text)) for reader in readers)), [])
         return list(map(self._by_command, told))
 

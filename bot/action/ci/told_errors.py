@@ -1,4 +1,4 @@
-"""Errors of the compiler of which somebody tells in a sentence, or in a comment of a program, in a text that shows none."""
+"""Errors of the compiler of which somebody tells in words: a title, a sentence, a comment of a program; in a text that shows none whole."""
 
 from __future__ import annotations
 
@@ -14,29 +14,15 @@ from bot.action.ci.tracebacks import NAMED
 
 MAX_LINE = 2_000
 
-# A class of the compiler's, or any whose message is the compiler's.
-_ANY = rf"[A-Z]\w{{0,60}}(?:Error|Exception)(?=: (?:Error: )?(?:{CHECKED}{TRACERS}|{OVERWRITTEN}|{STRIDES}))"
-# One with its message, in ticks. A heading may name what a text is about, and not what happened; a change and a logger's line that is no
-# error are no words of somebody's.
-_TOLD = re.compile(rf"` {{0,2}}(?P<said>(?:{NAMED}|{_ANY}): [^\s`][^\n`]{{0,1000}})`")
-# The same as the end of a line, in a sentence, behind a colon which is none of an error's, or behind what says that it is an error.
-_BEHIND = re.compile(
-    r"(?:^|[.!?] )(?:[^`\n]{1,200}(?<!Error)(?<!Exception)(?<!Failed)(?<!Unsupported): "
-    r"|(?:[^`\n]{0,200}\W)?(?i:(?:this |the |an? )?(?:errors?|exception)|with) )"
-    rf"(?:{NAMED} )?(?P<said>(?:{NAMED}|{_ANY}): [^\s`][^\n`]{{0,1000}})$"
-)
-# The same in a comment of a program, which is fenced; its message goes on in the comments below.
-_COMMENT = re.compile(r" {0,40}# ?")
-_SAID = re.compile(rf"{NAMED}: \S")
-_FENCE = "```"
-# What it says of a backend, with the class that that raised, in the same line, as a user interface shows it.
-_BACKEND = re.compile(r"(?:^|[^`\w])(?P<said>backend='[^'\n]{1,100}' raised: [A-Z]\w{1,60}(?:Error|Exception): \S[^\n]{0,1000})")
-# What Markdown and quotation marks put around words.
-_MARKS = " `*'\"\u201d"
-_UNSHOWN = "and the log does not show all of it"
 FAILS = re.compile(
     r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing)"
     r"|seg(?:mentation )?fault(?:s|ed|ing)?)\b",
+    re.IGNORECASE,
+)
+# How it is said that compiling fails, with more than an error.
+_FAILING = re.compile(
+    rf"{FAILS.pattern}|\berrs\b|\b(?:can't|cannot|could(?:n't| not)|unable to)\b|\b(?:does|do|did)(?:n't| not) (?:seem to |appear to )?work"
+    r"|\bnot working\b|\bincompatib|\b(?:assert|abort|break)s\b|\bbroken\b",
     re.IGNORECASE,
 )
 # What somebody compiles with, in words, no path, and what tells of eager, too, or that something may happen. Another Dynamo is a server.
@@ -46,7 +32,7 @@ COMPILING = re.compile(
     r"|(?<![\w/])(?:[Tt]orch[_ ]?[Dd]ynamo|dynamo|(?:[Tt]orch_?)?[Ii]nductor)\b"
     r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
-EAGER = re.compile(
+_EAGER = re.compile(
     r"\beager|\bwithout\b(?=.{0,40}(?:compil|inductor|dynamo|export|\bit\b|\bthis\b))"
     r"|\b(?:disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b"
     # what is past, and what does not happen; what a compiler of C++ builds
@@ -57,37 +43,58 @@ EAGER = re.compile(
 # What compiles; and the class that triton raises for any kernel.
 COMPILED = re.compile(r"\btorch\.compile\b|\b(?:Torch)?[Ii]nductor\b")
 _OF_TRITON = "CompilationError"
-_NO_WORDS = re.compile(r"#|[+-]\s|.{0,200}\b(?:[WIVD]\d{4} \d\d:|WARNING|INFO|DEBUG)\b")
 WENT_ON = re.compile(
     r"\b(?:fall(?:s|ing)?|fell) back\b|\bgraph[- ]breaks?\b|\bno longer\b|\b(?:fix|resolve?|mend)(?:e?s|e?d|ing)?\b", re.IGNORECASE
 )
+_WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?|would|could|instead|catch(?:es)?|caught)\b", re.IGNORECASE)
+# A change, a line of a program, and of a log.
+_NO_WORDS = re.compile(
+    r" {2}|.{0,200}\b(?:[WIVDE]\d{4} \d\d:|WARNING|INFO|DEBUG|Warning:)\b|(?:import|from|def|@|[+-]\s)|[\w.]{1,60}(?: ?=|\()|E  |>  "
+)
+# Sentences, and parts of one that tell of two things.
+_SENTENCES = re.compile(r"(?<=[.!?]) | but |[,;] (?:while|whereas) ")
+
+# A class of the compiler's, or any whose message is the compiler's; with its message.
+_OWN = rf"(?:{NAMED}|[A-Z]\w{{0,60}}(?:Error|Exception)(?=: (?:Error: )?(?:{CHECKED}{TRACERS}|{OVERWRITTEN}|{STRIDES})))"
+_SAID = rf"(?P<said>{_OWN}: [^\s`][^\n`]{{0,1000}})"
+# In ticks; and as the end of a line, in a sentence, behind a colon which is none of an error's, or behind what says that it is an error.
+_TICKED = re.compile(rf"` {{0,2}}{_SAID}`")
+_BEHIND = re.compile(
+    r"(?:^|[.!?] )(?:[^`\n]{1,200}(?<!Error)(?<!Exception)(?<!Failed)(?<!Unsupported): "
+    r"|(?:[^`\n]{0,200}\W)?(?i:(?:this |the |an? )?(?:errors?|exception)|with) )"
+    rf"(?:{NAMED} )?{_SAID}$"
+)
+# What it says of a backend, with the class that that raised, in the same line, as a user interface shows it.
+_BACKEND = re.compile(r"(?:^|[^`\w])(?P<said>backend='[^'\n]{1,100}' raised: [A-Z]\w{1,60}(?:Error|Exception): \S[^\n]{0,1000})")
+# In a comment of a program, which is fenced; its message goes on in the comments below.
+_COMMENT = re.compile(r" {0,40}# ?")
+_BEGINS = re.compile(rf"{NAMED}: \S")
+FENCE = "```"
 # A class of the compiler's, without its message, of which a sentence or a title says that it was raised; not that it should be, or is not.
 _RAISED = re.compile(
     r"\b(?:(?:fail|crash|die|end|error)(?:e?s|e?d|ing)?(?: out| up)? with|rais(?:es|ed)|throws?|thrown|threw|g[eo]t|hits?|encounter(?:s|ed)"
     rf"|see|saw|reports?) (?:(?:an?|the|this|following) ){{0,2}}[`*]{{0,2}}(?P<named>{NAMED})\b"
     rf"|\b(?P<told>{NAMED})[`*]{{0,2}}(?: (?:error|exception))? (?:is|was|gets|has been) (?:reported|raised|thrown|shown)\b"
 )
-# A title that names a class of the compiler's, or any whose message is its, and goes on with the message; or with when it was raised,
-# where it begins with the class, behind labels, or words tell of an error before it. The compiler's own words may deny something, but do
-# not ask for it.
+# A title that names one of the compiler's, and goes on with the message; or with when it was raised, where it begins with the class,
+# behind labels, or words tell of an error before it. The compiler's own words may deny something, but do not ask for it.
 _LABELS = r"# (?:\[[^\]\n]{1,60}\]:? {0,2}){0,4}"
 _TITLED = re.compile(
-    rf"{_LABELS}(?P<before>[^\n]{{0,150}}?)(?<![\w.])(?P<named>{NAMED}|{_ANY})\b['\"\u201d>`*]{{0,3}}"
+    rf"{_LABELS}(?P<before>[^\n]{{0,150}}?)(?<![\w.])(?P<named>{_OWN})\b['\"\u201d>`*]{{0,3}}"
     r"(?:(?P<said>: {0,2}\S)| (?:with|when|while|in|on|for|during|after|at|using)\b| {0,2}(?:`|$))"
 )
-# One that begins with the compiler's message, without its class.
+# One that begins with the compiler's message, without its class; and one that names any class, with its message or when it was raised.
 _MESSAGE = re.compile(rf"{_LABELS}(?P<said>{TRACERS}[^\n]{{0,1000}})")
-# One that names any class with its message, beside what compiles.
 _OTHER = re.compile(
-    rf"{_LABELS}(?:[^\n]{{0,150}}?[^\w.\n])?(?P<said>[A-Z]\w{{1,60}}(?:Error|Exception)(?:(?:: \S|\([\"'])[^\n`]{{0,1000}}"
+    rf"{_LABELS}(?P<before>(?:[^\n]{{0,150}}?[^\w.\n])?)(?P<said>[A-Z]\w{{1,60}}(?:Error|Exception)(?:(?:: \S|\([\"'])[^\n`]{{0,1000}}"
     r"|(?=`?(?: (?:in|on|at|when|while|with|during|after|due)\b|$))))"
 )
-_HEADED = re.compile(rf"{_LABELS}`?(?P<said>(?P<name>[A-Z]\w{{1,60}}(?:Error|Exception)): \S[^\n`]{{0,1000}})")
 # Not of the compiler: what is not there; and what happens without it.
 _OF_OTHERS = re.compile(
     r"Error: (?:cannot import name |No module named |module '|Error compiling objects for extension"
     r"|[^\n]{0,200}\bhas no attribute '_?(?:compile|dynamo|inductor)')|\b(?:without|eager)\b"
 )
+_ASKED = re.compile(r"\bshould\b", re.IGNORECASE)
 # One that says what is to be done does not say what happened.
 TO_DO = re.compile(
     rf"{_LABELS}(?:\w{{1,30}}(?:\(\S{{1,30}}\))?: )?(?:add|allow|avoid|catch|check|clarify|disable|doc(?:ument)?s?|enable|ensure|explain"
@@ -95,95 +102,146 @@ TO_DO = re.compile(
     r"|suppress|tests?|turn|update|use|work ?around|wrap|xfail)(?:s|e?d|ing)?\b",
     re.IGNORECASE,
 )
-_ASKED = re.compile(r"\bshould\b", re.IGNORECASE)
-_WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?|would|could|instead|catch(?:es)?|caught)\b", re.IGNORECASE)
+# Any error, alone on its line, or in ticks in a sentence.
+_ERROR = re.compile(r"(?:[A-Za-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception): \S")
+_ANY_TICKED = re.compile(rf"` {{0,2}}(?P<said>{_ERROR.pattern}[^\n`]{{0,1000}})`")
+_TO_GO = r"(?! to (?!compile|export|trace|run|load|lower|generate)\w)"
+# What happened, by itself: not what is said of errors, or in a list, not what is asked, and not that it is slow, or fails to be fast.
+_HAPPENS = re.compile(
+    rf"^(?!\* |.*\?$).*?\b(?:fail(?:s|ed|ing|ures?)?{_TO_GO}|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)"
+    r"|seg(?:mentation )?fault(?:s|ed|ing)?"
+    r"|(?:errors?|exceptions?)(?! (?:messages?|handl\w{1,4}|types?|codes?|class(?:es)?|reports?|paths?|logs?)\b))\b",
+    re.IGNORECASE,
+)
+# How a title says what fails, as it is: not what should be done about it, nor when something else is.
+_HEADLINE = re.compile(
+    rf"\b(?:fail(?:s|ed|ing){_TO_GO}|crash(?:es|ed|ing)|raise[sd]|throws|threw|segfault(?:s|ed|ing)|err(?:s|ors? out)|\w+s fail)\b"
+    r"|\b(?:causes?|leads? to|gives?|reports?|seems? to) (?:an? |the )?(?:\w+ )?(?:crash|errors?|exceptions?|failures?|fail)\b"
+    r"|\b(?:(?:errors?|exception|failure|crash) (?:when|while|at|with|after|during|caused)\b)"
+    r"|\b(?:compile|dynamo|inductor|export) (?:error|failure|crash)$",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(r"\b(?:when|where|whether|why|how|what|which|that|does|is)\b|\?$", re.IGNORECASE)
+# What parts a report of a failure; and what somebody says of what they met.
+_REPORT = re.compile(r"#{1,6} .{0,40}\b(?:bug|what happened|error (?:logs?|messages?)|current behaviou?r)\b", re.IGNORECASE)
+_MET = re.compile(
+    r"\b(?:I|[Ww]e)\b.{0,150}?\b(?:g[eo]t|getting|see|saw|seeing|hit|hitting|encounter(?:ed|ing)?|ran into)\b"
+    r"|\bg[ai]ve?s? (?:me|us) "
+    r"|^[Gg]etting |\bfails with (?:this|the|an|the following) error\b"
+)
+# What Markdown and quotation marks put around words.
+_MARKS = " `*'\"\u201d"
+_UNSHOWN = "the text tells of an error, and the log does not show all of it"
+TOLD = "the text tells that compiling fails"
 
 
-def named(lines: list[str], text: list[str] | None = None) -> Iterator[Failure]:
-    """The failure whose class the first of such `lines` names, for a `text` (the same) whose tracebacks are cut off before it."""
-    head = title(lines)
-    for line in lines:
-        said = line[:MAX_LINE]
-        titled = _titled(said) if line is head else None
-        found = titled or _RAISED.search(said)
-        if found is None or _NO_WORDS.match(said.removeprefix("#")) or WENT_ON.search(said) or (not titled and _WAS_NOT.search(said)):
-            continue
-        name = found["named"] or found.groupdict()["told"]
-        if name.endswith(_OF_TRITON) and not any(map(COMPILED.search, text or lines)):
-            continue
-        raised = f"{name}: {said[found.start('said') + 1 :].strip(_MARKS)}" if titled and found["said"] else name
-        failure = Failure("a program", "", f"{HEADER}\n{raised}", seen=Seen.LOGGED, note=f"the text tells of {name}, {_UNSHOWN}")
-        if is_compiled(sign(failure), failure):
-            yield failure
-            return
+def _failure(raised: str, note: str = _UNSHOWN) -> Failure:
+    return Failure("a program", "", raised and f"{HEADER}\n{raised}", seen=Seen.LOGGED, note=note)
 
 
-def titled(lines: list[str]) -> Iterator[Failure]:
-    """The failure of which the title of such `lines` tells, for a text that shows nothing of it."""
-    head = title(lines)[:MAX_LINE]
-    if TO_DO.match(head):
-        return
-    found = list(named([head], lines))
-    yield from found
-    other = _OTHER.match(head) if COMPILING.search(head) and not is_of_others(head) else None
-    said = _MESSAGE.match(head) or other
-    if found or said is None or told_fault(head):
-        return
-    words = head[: said.start("said")]
-    if not any(each.search(words) for each in (WENT_ON, _ASKED, EAGER)):
-        yield Failure("a program", "", f"{HEADER}\n{said['said']}", seen=Seen.LOGGED, note=f"the title tells of an error, {_UNSHOWN}")
+def _is_own(failure: Failure, lines: list[str]) -> bool:
+    """Whether the compiler raised the `failure` that such `lines` tell of; triton raises its class for any kernel."""
+    of_triton = failure.text.removeprefix(f"{HEADER}\n").partition(":")[0].endswith(_OF_TRITON)
+    return is_compiled(sign(failure), failure) and (not of_triton or any(map(COMPILED.search, lines)))
 
 
-def is_of_others(error: str) -> bool:
-    """Whether an `error` is none of the compiler's, but of what is not there, or of eager."""
-    return bool(_OF_OTHERS.search(error[:MAX_LINE]))
+def of_cut(lines: list[str], *, compiled: bool = False) -> Iterator[Failure]:
+    """What such `lines` tell of a failure whose traceback they show, cut off; within what is `compiled`, as far as it goes, or not."""
+    yield from titled(lines, compiled=compiled)
+    yield from sentences(lines, cut=True)
 
 
-def headed(lines: list[str]) -> Iterator[Failure]:
-    """The failure with whose class, any, the title of such `lines` begins, for a text that shows where the compiler failed, and not how."""
-    found = _HEADED.match(title(lines)[:MAX_LINE])
-    if found:
-        note = f"the title tells of {found['name']}, {_UNSHOWN}"
-        yield Failure("a program", "", f"{HEADER}\n{found['said']}", seen=Seen.LOGGED, note=note)
-
-
-def _titled(head: str) -> re.Match[str] | None:
-    found = _TITLED.match(head)
-    if found is None or _ASKED.search(head) or _WAS_NOT.search(found["before"]):
-        return None
-    return found if found["said"] or not found["before"].strip("`*") or FAILS.search(found["before"]) else None
-
-
-def _was_raised(said: str, words: str) -> bool:
-    return bool(_RAISED.search(said)) and not _WAS_NOT.search(words)
-
-
-def failures(lines: list[str]) -> Iterator[Failure]:
-    """The failure of which the last of such `lines` tells."""
+def sentences(lines: list[str], *, cut: bool = False) -> Iterator[Failure]:
+    """The failure of the compiler of which the last of such `lines` tells; by a class alone, too, where its traceback is `cut` off."""
     comments: list[str] = []
-    fences = lines.count(_FENCE)
+    fences = lines.count(FENCE)
     for line in reversed(lines):
         said = line[:MAX_LINE]
-        fences -= line == _FENCE
+        fences -= line == FENCE
         comment = _COMMENT.match(said) if fences % 2 else None
         comments = [said[comment.end() :], *comments] if comment else []
-        told, shown = _TOLD.search(said), _BACKEND.search(said)
-        if told is None and not WENT_ON.search(said):
-            told = _BEHIND.search(said)
-        words = said.replace(told["said"], " ") if told else said
-        if comments and _SAID.match(comments[0]):
-            raised = "\n".join(comments)
-        elif _NO_WORDS.match(said) or (told and (WENT_ON.search(words) or not (FAILS.search(words) or _was_raised(said, words)))):
-            continue
-        elif told:
-            raised = told["said"]
-        elif shown:
-            raised = f"BackendCompilerFailed: {shown['said']}"
-        else:
-            continue
-        failure = Failure(
-            "a program", "", f"{HEADER}\n{raised}", seen=Seen.LOGGED, note="somebody's words tell of an error of the compiler's"
-        )
-        if is_compiled(sign(failure), failure):
+        raised = "\n".join(comments) if comments and _BEGINS.match(comments[0]) else _raised(said, cut)
+        if raised and _is_own(failure := _failure(raised), lines):
             yield failure
             return
+
+
+def _raised(line: str, cut: bool) -> str:
+    """What a `line` of words says that the compiler raised; empty where it says nothing of the kind, or that it went on."""
+    if line.startswith("#") or _NO_WORDS.match(line):
+        return ""
+    found = _TICKED.search(line) or (None if WENT_ON.search(line) else _BEHIND.search(line))
+    words = line.replace(found["said"], " ") if found else line
+    named = _RAISED.search(line) if not _WAS_NOT.search(words) else None
+    if WENT_ON.search(words):
+        return ""
+    if found:
+        return found["said"] if named or FAILS.search(words) else ""
+    if shown := _BACKEND.search(line):
+        return f"BackendCompilerFailed: {shown['said']}"
+    return named["named"] or named["told"] if named and cut else ""
+
+
+def titled(lines: list[str], *, compiled: bool = False) -> Iterator[Failure]:
+    """The failure of which the title of such `lines` tells; where what is shown of it is `compiled`, any with which the title begins."""
+    head = title(lines)[:MAX_LINE]
+    if TO_DO.match(head) or told_fault(head):
+        return
+    own = None if _ASKED.search(head) or WENT_ON.search(head) else _TITLED.match(head)
+    if own and not _WAS_NOT.search(own["before"]) and (own["said"] or not own["before"].strip("`*") or FAILS.search(own["before"])):
+        failure = _failure(f"{own['named']}: {head[own.start('said') + 1 :].strip(_MARKS)}" if own["said"] else own["named"])
+        if _is_own(failure, lines):
+            yield failure
+            return
+    said = _MESSAGE.match(head) or (None if _OF_OTHERS.search(head) else _OTHER.match(head))
+    words = head[: said.start("said")] if said else ""
+    beside = COMPILING.search(head) or (said and (said.re is _MESSAGE or (compiled and not said["before"].strip("`"))))
+    if said and beside and not any(each.search(words) for each in (WENT_ON, _ASKED, _EAGER)):
+        yield _failure(said["said"])
+
+
+def alone(lines: list[str]) -> Iterator[Failure]:
+    """The only error in such `lines` of somebody's text, of any class, which shows no traceback and says that compiling fails; or the one
+    in ticks in a sentence that says so.
+    """
+    ticked = [(line, told["said"]) for line in lines if "Error: " in line and (told := _ANY_TICKED.search(line[:MAX_LINE]))]
+    if says(lines):
+        found = {line for line in lines if _ERROR.match(line[:MAX_LINE])} or {said for _, said in ticked}
+    else:
+        found = {said for line, said in ticked if _says(line.replace(said, ""))}
+    if len(found) == 1 and not _OF_OTHERS.search(error := found.pop()):
+        yield _failure(error, TOLD)
+
+
+def unshown(lines: list[str]) -> Iterator[Failure]:
+    """The failure of which the words in such `lines` say that compiling fails, and nothing more: there is no error in them.
+
+    A change says so of what it mends, a comment of what others did, documentation of what may happen: what counts is a title, a report's
+    words, and what somebody met.
+    """
+    head = title(lines)
+    if TO_DO.match(head) or WENT_ON.search(head) or any(_ERROR.search(line[:MAX_LINE]) for line in lines):
+        return
+    # what is fenced is a program, or a log
+    words = [line for part in "\n".join(lines).split(f"\n{FENCE}\n")[::2] for line in part.split("\n")]
+    reports = any(map(_REPORT.match, words))
+    if _entitles(head) or any((reports or _MET.search(line)) and _says(line, _HAPPENS) for line in words if line != head):
+        yield _failure("", f"{TOLD}, and shows no error")
+
+
+def _entitles(head: str) -> bool:
+    """Whether a title `head` says that compiling fails."""
+    found = _HEADLINE.search(head[:MAX_LINE])
+    return found is not None and not _BESIDE.search(head[: found.start()]) and not head.endswith("?") and _says(head, _HEADLINE)
+
+
+def says(lines: list[str]) -> bool:
+    """Whether any of such `lines` says that compiling fails."""
+    return any(map(_says, lines))
+
+
+def _says(line: str, how: re.Pattern[str] = _FAILING) -> bool:
+    """Whether a `line` of words says that compiling fails, as `how` finds it, and not that eager does, or that it went on."""
+    words = line[:MAX_LINE]
+    fails = any(COMPILING.search(said) and how.search(said) and not _EAGER.search(said) for said in _SENTENCES.split(words))
+    return fails and not (_NO_WORDS.match(words) or WENT_ON.search(words))
