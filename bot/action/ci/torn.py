@@ -14,7 +14,7 @@ _FRAME = re.compile(r'  File "[^"\n]{1,500}", line \d{1,7}(?:, in \S|$)')
 _OF_FRAME = ("    ", "  [Previous line repeated", "[...]")
 # What ends the frames: no class of an exception is called as a level of a log is, or as what begins with a small letter.
 _CLASS = re.compile(
-    rf"(?:\w{{1,100}}\.){{0,9}}(?!(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL)\b)[A-Z_]\w{{0,200}}(?::|\()|[\w.]{{0,200}}{ERRORS}\b|.*:$"
+    rf"(?:\w{{1,100}}\.){{0,9}}(?!(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|CRITICAL)\b)_{{0,2}}[A-Z]\w{{0,200}}(?::|\()|[\w.]{{0,200}}{ERRORS}\b|.*:$"
 )
 _RAISED = re.compile(rf"(?:\w{{1,100}}\.){{0,9}}(?=[A-Z_])\w{{0,100}}?{ERRORS}(?::|\(|$)")
 

@@ -20,6 +20,7 @@ OTHERS = (
     "wandb: Syncing run made-up",
     "/w/lib/bar.py:12: UserWarning: something is deprecated",
     "  warnings.warn(",
+    "torch.ops.made._up_version() = 62",
     "",
 )
 
