@@ -276,8 +276,10 @@ def _is_untold(signature: Signature, failure: Failure) -> bool:
 
 
 def _is_import(signature: Signature, failure: Failure) -> bool:
-    """Whether `failure` was raised where a module of the compiler, or one that nobody knows, was being imported."""
-    return raised_at_import(failure.text) or (ends_at_import(failure.text) and _is_untold(signature, failure))
+    """Whether `failure` was raised where a module of the compiler, or an unknown one, was imported, or where that error was handled."""
+    text = failure.text
+    ends = ends_at_import(text) or raised_at_import(text.rpartition(HEADER)[0])
+    return raised_at_import(text) or (ends and _is_untold(signature, failure))
 
 
 def _is_traced(failure: Failure) -> bool:

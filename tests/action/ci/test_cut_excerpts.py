@@ -149,3 +149,10 @@ def test_a_file_of_tests_that_is_cut_off_while_it_is_imported() -> None:
 def test_a_log_ends_in_a_graph_that_dynamo_made(source: str, expected: int) -> None:
     called = frame(f"{PACKAGES}/torch/nn/modules/module.py", "_call_impl") + frame("<eval_with_key>.98", "forward", source)
     assert len(rows(f"# It fails\n\n```\n{called}")) == expected
+
+
+@pytest.mark.parametrize(("module", "expected"), [("torch/_inductor/runtime/hints.py", 0), ("made_up/hints.py", 1)])
+def test_a_log_ends_where_a_module_of_the_compiler_was_not_imported(module: str, expected: int) -> None:
+    above = HEADER + frame(f"{PACKAGES}/{module}", "<module>", "from made_up import A") + "ModuleNotFoundError: No module named 'made_up'\n"
+    joint = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    assert len(rows(f"# A title\n\n```\n{above}{joint}{PROGRAM}{COMPILER}```\n")) == expected
