@@ -31,9 +31,11 @@ _NAME = re.compile(
 _DECORATED = re.compile(r" {0,12}@torch\.compile\b")
 _FUNCTION = re.compile(r" {0,12}(?:async )?def (\w{1,100})\(")
 _SOURCE = re.compile(r'^  File "[^"\n]{1,1000}", line \d{1,9}, in [^\n]{1,200}\n {4}([^\n]{1,2000})', re.MULTILINE)
-# A file of the program's that is called so.
+# A file of the program's that is called so, or a function of its tests.
 _OWN_PATH = re.compile(
-    r'^  File "(?![^"\n]{0,500}(?:(?:site|dist)-packages|[\\/]torch)[\\/])[^"\n]{0,500}(?:inductor|torch_?compile)', re.MULTILINE
+    r'^  File "(?![^"\n]{0,500}(?:(?:site|dist)-packages|[\\/]torch)[\\/])(?:[^"\n]{0,500}(?:inductor|torch_?compile)'
+    r'|[^"\n]{1,500}", line \d{1,9}, in (?=\w{0,60}test)\w{1,60}_(?:torch_?)?compiled?(?:_|$))',
+    re.MULTILINE,
 )
 # A graph that Dynamo made, which has its names, and in which a backend parts it.
 _GRAPH = re.compile(

@@ -115,9 +115,11 @@ def test_a_title_completes_what_is_shown_of_a_benchmark() -> None:
         ("/w/lib/python3.12/site-packages/made_up/torch_compile.py", 0),
         ("/w/torch/inductor_made_up.py", 0),
         ("/w/llama/run.py", 0),
+        ('/w/vision/test/smoke_test.py", line 3, in smoke_test_compile\n  File "/w/a.py', 1),
+        ('/w/vision/test/smoke_test.py", line 3, in smoke_test_recompute\n  File "/w/a.py', 0),
     ],
 )
-def test_a_log_ends_in_a_program_whose_file_says_that_it_compiles(path: str, expected: int) -> None:
+def test_a_log_ends_in_a_program_whose_name_says_that_it_compiles(path: str, expected: int) -> None:
     called = HEADER + frame(path, "<module>") + frame(f"{PACKAGES}/made_up/generate.py", "generate", "return call(")
     assert len(rows(f"# It fails\n\n```\n{called}```\n")) == expected
 
