@@ -24,12 +24,14 @@ _KERNELS = f"triton_heuristics{LOGGED}"
 _UNCOMPILED = re.compile(r"\S{0,500}/c[a-z2-7]{51}(?:\.\w{1,20})?\.cpp:\d{1,9}(?::\d{1,9})?: error: ")
 # A question about sizes that had no answer: what asked may have been ready for that.
 _ASKS = f"recording{LOGGED}"
-_UNANSWERED = "failed while running evaluate_"
+_UNANSWERED = ("failed while running evaluate_", "torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: ")
 # The same as it is warned of, above that; the log may end there.
 _ASKED_FOR = re.compile(
     r"(?:\[rank\d{1,5}\]:)?W\d{4} \d\d:\d\d:\d\d\.\d{6} [^\n]{0,300}[\\/]symbolic_shapes\.py:\d{1,6}\](?: \[[\d/_]{1,40}\])?"
     r" failed during evaluate_expr\("
 )
+# What PyTorch's minifier of accuracy found, before it makes the graph smaller.
+_INACCURATE = re.compile(r"[^\n]{0,400}\] Accuracy failed for the (?:AOT Autograd|TorchDynamo produced) graph\b")
 # A buffer for which Inductor could not write code, by its logger or in the words of a plain one.
 _SCHEDULES = f"scheduler{LOGGED}"
 _UNWRITTEN = re.compile(r"(?P<plain>CRITICAL:torch\._inductor\.scheduler:)?Error in codegen for ")
@@ -87,6 +89,11 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     unwritten = ((_UNWRITTEN.match(line), who) for line, who in zip(log.text, log.who, strict=True))
     if any(found and (found["plain"] or who.endswith(_SCHEDULES)) for found, who in unwritten):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"Inductor could not write code for a buffer, {_UNTOLD}")
+        return
+    if any(map(_INACCURATE.match, log.text)):
+        yield Failure(
+            "a program", "", "", seen=Seen.LOGGED, note="a compiled graph gives other numbers than eager, as PyTorch's minifier says"
+        )
         return
     if shown := next(filter(None, map(_shown, log.text)), None):
         yield shown

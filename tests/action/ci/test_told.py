@@ -164,6 +164,7 @@ LOGGED = "E0101 01:02:03.456789 12 torch/fx/experimental/recording.py:299] "
             [],
         ),
         ("failed while made up", "", []),
+        ("torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: Could not guard on u0", "", ["possible"]),
         (
             "W",
             "W0101 01:02:03.456789 12 torch/fx/experimental/symbolic_shapes.py:6061] [0/0] failed during evaluate_expr(u0, hint=None",
@@ -346,11 +347,14 @@ def test_a_message_behind_the_place_of_a_check(place: str, expected: list[str]) 
             "C0304 05:06:07.123456 12 torch/_inductor/scheduler.py:99] [0/0] Error in codegen for ComputedBuffer(name='made_up')",
             ["possible"],
         ),
+        ("W0304 05:06:07.123456 12 torch/_dynamo/repro/after_aot.py:9] Accuracy failed for the AOT Autograd graph made_up", ["possible"]),
+        ("[2023-02-21 08:04:30,787] made: [WARNING] Accuracy failed for the TorchDynamo produced graph. Creating", ["possible"]),
+        ("Accuracy failed for the graph made_up", []),
         ("Error in codegen for ComputedBuffer(name='made_up')", []),
         ("CRITICAL:made_up.scheduler:Error in codegen for ComputedBuffer(name='made_up')", []),
     ],
 )
-def test_a_buffer_for_which_no_code_could_be_written(line: str, expected: list[str]) -> None:
+def test_what_is_logged_alone(line: str, expected: list[str]) -> None:
     assert verdicts(f"# A title\n\n```\n{line}\n```\n") == expected
     assert verdicts(f"# A title\n\n```\n{line}\n{ENDED}```\n") == []
 
