@@ -16,7 +16,7 @@ MAX_LINE = 2_000
 
 FAILS = re.compile(
     r"\b(?:errors?|exceptions?|fail(?:s|ed|ing|ures?)?|rais(?:es|ed)|crash(?:es|ed|ing)?|thr(?:ows?|own|ew|owing)"
-    r"|seg(?:mentation )?fault(?:s|ed|ing)?)\b",
+    r"|seg(?:mentation )?[ -]?fault(?:s|ed|ing)?)\b",
     re.IGNORECASE,
 )
 # How it is said that compiling fails, with more than an error.
@@ -29,7 +29,7 @@ _FAILING = re.compile(
 COMPILING = re.compile(
     r"\b(?i:(?:py)?torch[._ -]compil(?!er\.))|\b[Cc]ompiled[ _](?:autograd|graph)\b"
     r"|\b[Tt]orch export\b|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))"
-    r"|(?<![\w/])(?:[Tt]orch[_ ]?[Dd]ynamo|dynamo|(?:[Tt]orch_?)?[Ii]nductor)\b"
+    r"|(?<![\w/])(?:[Tt]orch[_ ]?[Dd]ynamo|dynamo|(?:[Tt]orch_?)?[Ii]nductor|AOTI|(?i:aot[_ ]?inductor)(?:_package)?)\b"
     r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 _EAGER = re.compile(
@@ -109,19 +109,22 @@ _TO_GO = r"(?! to (?!compile|export|trace|run|load|lower|generate)\w)"
 # What happened, by itself: not what is said of errors, or in a list, not what is asked, and not that it is slow, or fails to be fast.
 _HAPPENS = re.compile(
     rf"^(?!\* |.*\?$).*?\b(?:fail(?:s|ed|ing|ures?)?{_TO_GO}|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)"
-    r"|seg(?:mentation )?fault(?:s|ed|ing)?"
+    r"|seg(?:mentation )?[ -]?fault(?:s|ed|ing)?|(?:get|got|getting|see|saw|seeing) (?:an|this|the following) error message"
     r"|(?:errors?|exceptions?)(?! (?:messages?|handl\w{1,4}|types?|codes?|class(?:es)?|reports?|paths?|logs?)\b))\b",
     re.IGNORECASE,
 )
 # How a title says what fails, as it is: not what should be done about it, nor when something else is.
 _HEADLINE = re.compile(
     rf"\b(?:fail(?:s|ed|ing){_TO_GO}|crash(?:es|ed|ing)|raise[sd]|throws|threw|segfault(?:s|ed|ing)|err(?:s|ors? out)|\w+s fail)\b"
-    r"|\b(?:causes?|leads? to|gives?|reports?|seems? to) (?:an? |the )?(?:\w+ )?(?:crash|errors?|exceptions?|failures?|fail)\b"
-    r"|\b(?:(?:errors?|exception|failure|crash) (?:when|while|at|with|after|during|caused)\b)"
+    r"|\b(?:causes?|leads? to|gives?|g[eo]ts?|reports?|seems? to) (?:an? |the )?(?:\w+ )?(?:crash|errors?|exceptions?|failures?|fail)\b"
+    r"|\b(?:errors?|exception|failure|crash|seg(?:mentation )?[ -]?fault) (?:when|while|at|with|after|during|caused|(?:in )?using)\b"
+    r"|\b(?:crash|seg(?:mentation )?[ -]?fault) (?:in|on)\b"
     r"|\b(?:compile|dynamo|inductor|export) (?:error|failure|crash)$",
     re.IGNORECASE,
 )
 _BESIDE = re.compile(r"\b(?:when|where|whether|why|how|what|which|that|does|is)\b|\?$", re.IGNORECASE)
+# A sentence that goes on in a list.
+_LISTS = re.compile(r":\n+(?:\d[.)]|[-*]) (?=\S)")
 # What parts a report of a failure; and what somebody says of what they met.
 _REPORT = re.compile(r"#{1,6} .{0,40}\b(?:bug|what happened|error (?:logs?|messages?)|current behaviou?r)\b", re.IGNORECASE)
 _MET = re.compile(
@@ -223,7 +226,7 @@ def unshown(lines: list[str]) -> Iterator[Failure]:
     if TO_DO.match(head) or WENT_ON.search(head) or any(_ERROR.search(line[:MAX_LINE]) for line in lines):
         return
     # what is fenced is a program, or a log
-    words = [line for part in "\n".join(lines).split(f"\n{FENCE}\n")[::2] for line in part.split("\n")]
+    words = [line for part in _LISTS.sub(": ", "\n".join(lines)).split(f"\n{FENCE}\n")[::2] for line in part.split("\n")]
     reports = any(map(_REPORT.match, words))
     if _entitles(head) or any((reports or _MET.search(line)) and _says(line, _HAPPENS) for line in words if line != head):
         yield _failure("", f"{TOLD}, and shows no error")
