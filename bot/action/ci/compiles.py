@@ -16,7 +16,7 @@ _CACHE = "(?<!test_)torchinductor_"
 ADVICE = (
     r"\nfrom user code:\n|TORCHDYNAMO_EXTENDED_DEBUG_|(?:Set )?TORCHDYNAMO_VERBOSE=1 for"
     r'|Set TORCH_LOGS="\+dynamo" (?:and TORCHDYNAMO_VERBOSE|for more )'
-    r"|torch\._dynamo\.config\.suppress_errors = True"
+    r"|torch\._dynamo\.config\.suppress_errors = True|For C\+\+ stack trace, run with TORC"
     # the node of a graph of operators that was running
     r"|While executing %\w{1,100} : (?:\[[^\]\n]{1,40}\] ?= )?call_function\[target=torch\.ops\."
 )

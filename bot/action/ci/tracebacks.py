@@ -79,7 +79,8 @@ MAX_TEXT = 150
 # The compiler's own lines at the end of its messages.
 _SAYS = re.compile(
     # a program has that setting, too, but no mark of who printed it; and a command has that variable
-    rf"from user code:$|(?!torch\._dynamo\.config|TORCHDYNAMO_EXTENDED)(?:{ADVICE})|You can suppress this exception and fall back to eager"
+    rf"from user code:$| {{0,4}}args\[\d{{1,3}}\]: (?:TensorBox|StorageBox)\(|(?!torch\._dynamo\.config|TORCHDYNAMO_EXTENDED)(?:{ADVICE})"
+    r"|You can suppress this exception and fall back to eager"
 )
 _SETTING = re.compile(r" {4}torch\._dynamo\.config\.suppress_errors = True$")
 # Its messages, where what was copied begins below the name of the class.

@@ -729,3 +729,23 @@ def test_a_test_that_failed_for_what_the_line_below_says_of_the_machine(said: st
     assert verdicts(log) == expected
     # in a log of many other things they may be of others
     assert verdicts("it runs\n" * 300 + log) == ["possible"]
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ("  args[2]: TensorBox(StorageBox(\n    Pointwise(\n      'cuda',\n    )\n  ))\n  args[3]: None", ["possible"]),
+        ("  args[2]: made_up(\n  args[3]: None", []),
+        ("\nFor C++ stack trace, run with TORC", ["possible"]),
+        ("\nFor C++ stack traces, see there", []),
+    ],
+)
+def test_the_end_of_a_message_of_the_compiler(end: str, expected: list[str]) -> None:
+    frames = '  File "/w/a.py", line 1, in f\n    g(x)\n' if end.startswith("\n") else ""
+    assert verdicts(f"I get this:\n\n```\n....\n{frames}{end}\n```\n\nIt works on one GPU.\n") == expected
+
+
+def test_a_sentence_completes_a_traceback_that_is_cut_off() -> None:
+    frames = '  File "/w/site-packages/torch/_inductor/lowering.py", line 8, in made_up\n    return g('
+    (row,) = candidates.rows(f"# A title\n\nIt fails with `InductorError: made up`:\n\n```\n{frames}", CheckoutPaths([]))
+    assert (row["verdict"], "InductorError: made up" in str(row["why"])) == ("possible", True)
