@@ -11,7 +11,7 @@ from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.python_words import ERRORS, HEADER
-from bot.action.ci.told_errors import COMPILED, FAILS, WENT_ON
+from bot.action.ci.told_errors import COMPILED, FAILS, WENT_ON, compiles
 from bot.action.ci.tracebacks import Printed, is_whole
 
 # What is logged of guards as an error is one that could not be made, and then the stack of what asked for it.
@@ -57,8 +57,6 @@ _IN_WORDS = re.compile(
 _SHOWN = re.compile(rf"(?P<words>[^\n]{{0,500}}?)\b(?P<name>{'|'.join(sorted(CLASSES))})\((?P<quote>['\"])(?P<said>[^\n]{{0,2000}})")
 _NO_ERROR = re.compile(r"\b(?:raise|except|assert\w{0,20}|isinstance|warn(?:ings?)?|info|debug)\b|Warning\b", re.IGNORECASE)
 MAX_LINE = 3_000
-_COMPILES = re.compile(r"(?:.{0,500}[^\w`])?torch\.compile\(|@torch\.compile\b")
-_OWN_KERNEL = "@triton."
 # A hook of somebody's is left alone.
 _HOOK = "jit_post_compile_hook failed"
 # What looks for the fastest of several kernels leaves those out that cannot be compiled.
@@ -101,7 +99,7 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
     if any(map(_UNCOMPILED.match, log.text)):
         yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")
         return
-    by_triton = [found for line in log.text if (found := _OF_TRITON.match(line)) and not told_fault(line)] if _is_compiled(log.text) else []
+    by_triton = [found for line in log.text if (found := _OF_TRITON.match(line)) and not told_fault(line)] if compiles(log.text) else []
     by_triton += [found for line in log.text if (found := _tells(line))]
     if by_triton:
         error = by_triton[0].string[by_triton[0].start("error") :].strip("`* ")
@@ -130,11 +128,6 @@ def _tells(line: str) -> re.Match[str] | None:
     found = _IN_WORDS.match(line[:MAX_LINE]) if "RuntimeError: " in line[:MAX_LINE] else None
     compiled = found is not None and bool(COMPILED.search(found["words"]))
     return found if compiled and not (WENT_ON.search(line[:MAX_LINE]) or told_fault(line)) else None
-
-
-def _is_compiled(text: list[str]) -> bool:
-    """Whether the `text` shows a program that compiles, and has no kernel of its own."""
-    return any(map(_COMPILES.match, text)) and not any(line.lstrip().startswith(_OWN_KERNEL) for line in text)
 
 
 def _of_guard(log: Lines) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import accumulate, pairwise
 
 from bot.action.ci.compiles import CHECKED, OVERWRITTEN, STRIDES, TRACERS
 from bot.action.ci.failing_test import Failure, Seen
@@ -132,10 +133,25 @@ _MET = re.compile(
     r"|\bg[ai]ve?s? (?:me|us) "
     r"|^[Gg]etting |\bfails with (?:this|the|an|the following) error\b"
 )
+_TRIED = re.compile(r"\btr(?:y|ied|ying)\b", re.IGNORECASE)
+_FOLLOWS = re.compile(r"\bfollowing error\b|\bthis error\b|\berrors? (?:below|as follows)\b", re.IGNORECASE)
+# How it is said that results are others: that they differ, that they are results, from whose or how they come.
+_OTHER_RESULTS = (
+    re.compile(r"\b(?:differ\w{0,6}|mismatch\w{0,3}|discrepanc\w{1,3}|diverge\w{0,3}|inconsistent|wrong|incorrect)\b", re.IGNORECASE),
+    re.compile(r"\b(?:outputs?|results?|values?|answers?|numbers?|gradients?|precision|accuracy)\b", re.IGNORECASE),
+    re.compile(r"\beager|\b(?:produces?|gives?|returns?|yields?|computes?|generates?)\b", re.IGNORECASE),
+)
+_QUESTIONED = re.compile(
+    r"\?$|\b(?:should|may|might|raises?|warns?|asserts?|checks?|detects?|compares?|verif(?:y|ies)|logs?)\b", re.IGNORECASE
+)
+_NOT_CLOSE = re.compile(r"AssertionError: (?:Tensor-likes|Scalars) are not (?:close|equal)!")
+_COMPILES = re.compile(r"(?:.{0,500}[^\w`])?torch\.compile\(|@torch\.compile\b")
+_OWN_KERNEL = "@triton."
 # What Markdown and quotation marks put around words.
 _MARKS = " `*'\"\u201d"
 _UNSHOWN = "the text tells of an error, and the log does not show all of it"
 TOLD = "the text tells that compiling fails"
+_DIFFERS = "the text tells that a compiled program gives other results"
 
 
 def _failure(raised: str, note: str = _UNSHOWN) -> Failure:
@@ -204,16 +220,18 @@ def titled(lines: list[str], *, compiled: bool = False) -> Iterator[Failure]:
 
 
 def alone(lines: list[str]) -> Iterator[Failure]:
-    """The only error in such `lines` of somebody's text, of any class, which shows no traceback and says that compiling fails; or the one
-    in ticks in a sentence that says so.
+    """The only error in such `lines` of somebody's text, of any class, which shows no traceback and says that compiling fails; the one in
+    ticks in a sentence that says so; or that of a program that compiles, and compares.
     """
     ticked = [(line, told["said"]) for line in lines if "Error: " in line and (told := _ANY_TICKED.search(line[:MAX_LINE]))]
-    if says(lines):
-        found = {line for line in lines if _ERROR.match(line[:MAX_LINE])} or {said for _, said in ticked}
+    shown = {line for line in lines if _ERROR.match(line[:MAX_LINE])}
+    compares = bool(shown) and all(map(_NOT_CLOSE.match, shown)) and compiles(lines)
+    if compares or says(_words(lines)):
+        found = shown or {said for _, said in ticked}
     else:
         found = {said for line, said in ticked if _says(line.replace(said, ""))}
     if len(found) == 1 and not _OF_OTHERS.search(error := found.pop()):
-        yield _failure(error, TOLD)
+        yield _failure(error, _DIFFERS if compares else TOLD)
 
 
 def unshown(lines: list[str]) -> Iterator[Failure]:
@@ -225,11 +243,31 @@ def unshown(lines: list[str]) -> Iterator[Failure]:
     head = title(lines)
     if TO_DO.match(head) or WENT_ON.search(head) or any(_ERROR.search(line[:MAX_LINE]) for line in lines):
         return
-    # what is fenced is a program, or a log
-    words = [line for part in _LISTS.sub(": ", "\n".join(lines)).split(f"\n{FENCE}\n")[::2] for line in part.split("\n")]
+    words = _words(lines)
     reports = any(map(_REPORT.match, words))
-    if _entitles(head) or any((reports or _MET.search(line)) and _says(line, _HAPPENS) for line in words if line != head):
+    follows = _says(head) and any(map(_FOLLOWS.search, words))
+    if follows or _entitles(head) or any((reports or _MET.search(line)) and _says(line, _HAPPENS) for line in words if line != head):
         yield _failure("", f"{TOLD}, and shows no error")
+    elif any(_differs(line) for line in words if line == head or _MET.search(line)):
+        yield _failure("", _DIFFERS)
+
+
+def _words(lines: list[str]) -> list[str]:
+    """Those of such `lines` that are somebody's words: what is fenced is a program, or a log; a sentence may go on in a list."""
+    fences = accumulate(line == FENCE for line in lines)
+    words = [line for line, fence in zip(lines, fences, strict=True) if not fence % 2 and line != FENCE]
+    return _LISTS.sub(": ", "\n".join(words)).split("\n")
+
+
+def compiles(lines: list[str]) -> bool:
+    """Whether such `lines` show a program that compiles, and has no kernel of its own."""
+    return any(map(_COMPILES.match, lines)) and not any(line.lstrip().startswith(_OWN_KERNEL) for line in lines)
+
+
+def _differs(line: str) -> bool:
+    """Whether a `line` of words says that a compiled program gives other results than it gives in eager."""
+    words = line[:MAX_LINE]
+    return all(each.search(words) for each in (COMPILING, *_OTHER_RESULTS)) and not (_QUESTIONED.search(words) or WENT_ON.search(words))
 
 
 def _entitles(head: str) -> bool:
@@ -246,5 +284,8 @@ def says(lines: list[str]) -> bool:
 def _says(line: str, how: re.Pattern[str] = _FAILING) -> bool:
     """Whether a `line` of words says that compiling fails, as `how` finds it, and not that eager does, or that it went on."""
     words = line[:MAX_LINE]
-    fails = any(COMPILING.search(said) and how.search(said) and not _EAGER.search(said) for said in _SENTENCES.split(words))
+    parts = _SENTENCES.split(words)
+    # what somebody tried, and what came of it
+    parts += [f"{tried} {met}" for tried, met in pairwise(parts) if _TRIED.search(tried) and _MET.search(met)]
+    fails = any(COMPILING.search(said) and how.search(said) and not _EAGER.search(said) for said in parts)
     return fails and not (_NO_WORDS.match(words) or WENT_ON.search(words))

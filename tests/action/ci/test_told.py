@@ -595,6 +595,8 @@ def test_a_test_that_a_text_names_twice_is_one() -> None:
 )
 def test_the_only_error_of_a_text_that_says_that_compiling_fails(title: str, said: str, expected: list[str]) -> None:
     assert verdicts(f"# {title}\n\nIt shows\n```\n{said}\n```\n") == expected
+    # a comment of a program
+    assert verdicts(f"# A title\n\nIt shows\n```\n# {title}\n{said}\n```\n") == []
     # a line of the program
     assert verdicts(f"# {title}\n\nIt has\n```\n    raise {said.partition(chr(10))[0]}\n```\n") == []
 
@@ -623,6 +625,10 @@ def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expec
         ("I tried torch.compile(), and got errors as below.", ["possible"]),
         ("We encountered a TorchDynamo failure.", ["possible"]),
         ("Now when I use `torch_dynamo` I'm getting an error message.", ["possible"]),
+        ("## A bug\n\nI tried `torch.compile` on a model. But I got the following error. Thanks!", ["possible"]),
+        ("## A bug\n\nI tried `torch.compile` on a model. It is slow. But I got the following error. Thanks!", []),
+        ("## A bug\n\nI tried `torch.compile` on a model. But I got the following error in eager. Thanks!", []),
+        ("# torch.compile is not working\n\nBoth give the following error after a bit.", ["possible"]),
         ("## A bug\n\nThese lead to an error when combined:\n\n1. torch.compile\n2. a loop", ["possible"]),
         ("## A bug\n\nThese lead to an error when combined:\n\n1. a loop\n2. a list", []),
         ("# error in using torch compile on a GPU", ["possible"]),
@@ -683,6 +689,44 @@ def test_words_alone_that_say_that_compiling_fails(words: str, expected: list[st
     assert ["shows no error" in str(row["why"]) for row in found] == [True] * len(expected)
     assert verdicts(f"{text}{ENDED}") == []
     assert verdicts("it runs\n" * 300 + text) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ('# torch.compile(mode="made up") produces different outputs from eager mode', ["possible"]),
+        ("# Output mismatch between torch.compile and eager mode", ["possible"]),
+        ("# Discrepancy between eager and inductor outputs", ["possible"]),
+        ("# `torch.compile` silently produces a wrong answer", ["possible"]),
+        ("I'm encountering a result mismatch between eager mode and `torch.compile`.", ["possible"]),
+        ("There is a result mismatch between eager mode and `torch.compile`.", []),
+        ("# torch.compile with different outputs", []),
+        ("# The results of two eager runs are different", []),
+        ("# Fix a mismatch between the outputs of eager and inductor", []),
+        ("# Raise an error where the outputs of inductor and eager differ", []),
+        ("# torch.compile should not give other results than eager", []),
+        ("# Are different outputs of torch.compile and eager to be expected?", []),
+    ],
+)
+def test_words_that_say_that_a_compiled_program_gives_other_results(words: str, expected: list[str]) -> None:
+    text = f"{words}\n\nThanks!\n" if words.startswith("#") else f"# A title\n\n{words}\n\nThanks!\n"
+    assert verdicts(text) == expected
+    assert ["other results" in str(row["why"]) for row in candidates.rows(text, CheckoutPaths([]))] == [True] * len(expected)
+    assert verdicts(f"{text}{ENDED}") == []
+    assert verdicts("it runs\n" * 300 + text) == []
+
+
+@pytest.mark.parametrize(
+    ("program", "said", "expected"),
+    [
+        ("f = torch.compile(g)", "AssertionError: Tensor-likes are not close!\n\nMismatched elements: 7 / 9", ["possible"]),
+        ("f = g", "AssertionError: Tensor-likes are not close!\n\nMismatched elements: 7 / 9", []),
+        ("f = torch.compile(g)", "AssertionError: made up", []),
+        ("f = torch.compile(g)", "AssertionError: Tensor-likes are not close!\n\nValueError: made up", []),
+    ],
+)
+def test_a_program_that_compiles_and_compares(program: str, said: str, expected: list[str]) -> None:
+    assert verdicts(f"# A title\n\n```python\nimport torch\n{program}\n```\n\nOutput\n```\n{said}\n```\n") == expected
 
 
 def test_a_process_that_quotes_a_class_and_is_cut_off() -> None:
