@@ -28,9 +28,10 @@ _FAILING = re.compile(
 )
 # What somebody compiles with, in words, no path, and what tells of eager, too, or that something may happen. Another Dynamo is a server.
 COMPILING = re.compile(
-    r"\b(?i:(?:py)?torch[._ -]compil(?!er\.))|\b[Cc]ompiled[ _](?:autograd|graph)\b"
+    r"\b(?i:(?:py)?torch(?: ?2(?:\.\d{1,2}){0,2})?[._ -]compil(?!er\.))|\b[Cc]ompiled[ _](?:autograd|graph)\b"
     r"|\b[Tt]orch export\b|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))"
     r"|(?<![\w/])(?:[Tt]orch[_ ]?[Dd]ynamo|dynamo|(?:[Tt]orch_?)?[Ii]nductor|AOTI|(?i:aot[_ ]?inductor)(?:_package)?)\b"
+    r"|\b(?:with|using) compile(?! (?:flag|option|command|time)|[\w=(.-])"
     r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 _EAGER = re.compile(
@@ -116,7 +117,7 @@ _HAPPENS = re.compile(
 )
 # How a title says what fails, as it is: not what should be done about it, nor when something else is.
 _HEADLINE = re.compile(
-    rf"\b(?:fail(?:s|ed|ing){_TO_GO}|crash(?:es|ed|ing)|raise[sd]|throws|threw|segfault(?:s|ed|ing)|err(?:s|ors? out)|\w+s fail)\b"
+    rf"\b(?:fail(?:s|ed|ing){_TO_GO}|(?:crash|segfault)(?:e?s|ed|ing)|raise[sd]|throws|threw|err(?:s|ors? out)|\w+s (?:fail|crash))\b"
     r"|\b(?:causes?|leads? to|gives?|g[eo]ts?|reports?|seems? to) (?:an? |the )?(?:\w+ )?(?:crash|errors?|exceptions?|failures?|fail)\b"
     r"|\b(?:errors?|exception|failure|crash|seg(?:mentation )?[ -]?fault) (?:when|while|at|with|after|during|caused|(?:in )?using)\b"
     r"|\b(?:crash|seg(?:mentation )?[ -]?fault) (?:in|on)\b"
