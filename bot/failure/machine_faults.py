@@ -32,6 +32,7 @@ _KNOWN = (
     (re.compile(r"^the sandbox ended the program: too many processes", re.M), "the program started too many processes"),
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
     (re.compile(r"fatal error: Python\.h: No such file"), "the interpreter's C headers are missing"),
+    (re.compile(r"libstdc\+\+\.so\.6: version `(?:CXXABI|GLIBCXX)_[\d.]{1,20}' not found"), "a C++ library older than the C++ compiler"),
     # what Python says of itself before it runs anything
     (re.compile(r"^Python runtime state: (?!initialized|finalizing)", re.M), "Python itself could not start"),
 )  # fmt: skip

@@ -27,6 +27,8 @@ CXX = "torch._inductor.exc.InductorError: CppCompileError: C++ compile error\n\n
         ("torch._inductor.exc.TritonMissing: no", "triton"),
         ("RuntimeError: Cannot find a working triton installation. Either the package is not installed or it is too old.", "triton"),
         ("fatal error: Python.h: No such file or directory", "headers"),
+        ("ImportError: /lib64/libstdc++.so.6: version `CXXABI_1.3.9' not found (required by /tmp/made_up.so)", "C++ library"),
+        ("ImportError: /lib64/libmade_up.so.6: version `MADE_1.3.9' not found", None),
         ("Fatal Python error: init_fs_encoding: no codec\nPython runtime state: core initialized\n\n  <no Python frame>", "Python"),
         ("Fatal Python error: Aborted\nPython runtime state: initialized\n\nThread 1:", None),
         (f"{CXX}g++: fatal error: Killed signal terminated program cc1plus\ncompilation terminated.", "memory"),
