@@ -224,6 +224,8 @@ def alone(lines: list[str]) -> Iterator[Failure]:
     """The only error in such `lines` of somebody's text, of any class, which shows no traceback and says that compiling fails; the one in
     ticks in a sentence that says so; or that of a program that compiles, and compares.
     """
+    if _changes(title(lines)):
+        return
     ticked = [(line, told["said"]) for line in lines if "Error: " in line and (told := _ANY_TICKED.search(line[:MAX_LINE]))]
     shown = {line for line in lines if _ERROR.match(line[:MAX_LINE])}
     compares = bool(shown) and all(map(_NOT_CLOSE.match, shown)) and compiles(lines)
@@ -242,7 +244,7 @@ def unshown(lines: list[str]) -> Iterator[Failure]:
     words, and what somebody met.
     """
     head = title(lines)
-    if TO_DO.match(head) or WENT_ON.search(head) or any(_ERROR.search(line[:MAX_LINE]) for line in lines):
+    if _changes(head) or any(_ERROR.search(line[:MAX_LINE]) for line in lines):
         return
     words = _words(lines)
     reports = any(map(_REPORT.match, words))
@@ -269,6 +271,11 @@ def _differs(line: str) -> bool:
     """Whether a `line` of words says that a compiled program gives other results than it gives in eager."""
     words = line[:MAX_LINE]
     return all(each.search(words) for each in (COMPILING, *_OTHER_RESULTS)) and not (_QUESTIONED.search(words) or WENT_ON.search(words))
+
+
+def _changes(head: str) -> bool:
+    """Whether a title `head` is that of a change: what it tells of is what that mends, or leaves out."""
+    return bool(TO_DO.match(head) or WENT_ON.search(head))
 
 
 def _entitles(head: str) -> bool:

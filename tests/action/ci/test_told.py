@@ -584,7 +584,9 @@ def test_a_test_that_a_text_names_twice_is_one() -> None:
         ("A title", "ValueError: made up", []),
         ("torch.compile asserts here", "[rank7]: AssertionError: made up", ["possible"]),
         ("A step of the compiled graph is broken", "MadeUpError: made up", ["possible"]),
-        # of eager, of a path, of two errors, of what is not there
+        # of a change, of eager, of a path, of two errors, of what is not there
+        ("ci: skip a job that fails with torch.compile", "RuntimeError: made up", []),
+        ("Fix what fails with torch.compile", "RuntimeError: made up", []),
         ("It fails without torch.compile", "ValueError: made up", []),
         ("test/inductor/test_made_up.py fails", "AssertionError: 'made up' not found in ''", []),
         ("torch.compile fails", "ValueError: made up\nKeyError: made up", []),
