@@ -24,6 +24,11 @@ _UNINITIALIZED = frozenset(
     {"empty", "empty_like", "empty_permuted", "empty_strided", "empty_quantized", "new_empty", "new_empty_strided"}
     | {"_empty_affine_quantized", "resize_", "resize_as_", "set_fill_uninitialized_memory"}
 )
+# Operations that write to places which a tensor names; `x[i] = y` is one too.
+_WRITES = frozenset(
+    {f"{name}{end}" for name in ("index_put", "_unsafe_index_put", "index_copy", "scatter") for end in ("", "_")} | {"put_"}
+)
+_WRITES |= {"setitem", "__setitem__"}
 # Types of whole numbers, and the methods that convert to them.
 _WHOLE = frozenset(
     {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"} | {"byte", "char", "short", "int", "long", "type_as"}
@@ -37,6 +42,7 @@ class Traits:
     `seeded`: it fixes its random numbers. `differentiates`: it runs a backward, so that a forward is compiled and run before that. A
     backward graph alone is called like any other, and does not. `uninitialized`: it may read memory as it is found. `converts`: it may
     take a number to a type of whole numbers, which is undefined where that cannot hold it.
+    `overwrites`: it may write to one place twice, in an order that is left open.
     `draws_as_eager`: compiled code draws the random numbers that eager draws.
     """
 
@@ -44,12 +50,13 @@ class Traits:
     differentiates: bool = False
     uninitialized: bool = False
     converts: bool = False
+    overwrites: bool = False
     draws_as_eager: bool = False
 
     @property
     def undefined(self) -> bool:
         """Whether what it computes may be left open by torch."""
-        return self.uninitialized or self.converts
+        return self.uninitialized or self.converts or self.overwrites
 
     def __or__(self, other: Traits) -> Traits:
         """What either of two scripts asks for."""
@@ -57,7 +64,7 @@ class Traits:
 
 
 # What is not known to ask for nothing.
-UNKNOWN = Traits(differentiates=True, uninitialized=True, converts=True)
+UNKNOWN = Traits(differentiates=True, uninitialized=True, converts=True, overwrites=True)
 
 
 @lru_cache(maxsize=256)
@@ -73,6 +80,8 @@ def traits_of(text: str) -> Traits:
             found |= _of_call(node)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
             found |= _of_name(node.attr, _last(node.value) in _OF_GRAD)
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            found = replace(found, overwrites=found.overwrites or any(not _in_order(one) for one in _parts_of_index(node.slice)))
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             # `from torch.func import grad as g`
             for alias in node.names:
@@ -98,6 +107,7 @@ def _of_call(call: ast.Call) -> Traits:
         differentiates=name == _GRAD or name in _DIFFERENTIATE,
         uninitialized=name in _UNINITIALIZED,
         converts=isinstance(call.func, ast.Attribute) and name in _WHOLE,
+        overwrites=name in _WRITES,
         draws_as_eager=by_keyword or by_place,
     )
 
@@ -109,6 +119,7 @@ def _of_name(name: str, of_grad: bool) -> Traits:
         differentiates=name in _DIFFERENTIATE or (name == _GRAD and of_grad),
         uninitialized=name in _UNINITIALIZED,
         converts=name in _WHOLE,
+        overwrites=name in _WRITES,
     )
 
 
@@ -125,6 +136,15 @@ def _sets(targets: Sequence[ast.expr]) -> bool:
 def _parts(targets: Sequence[ast.expr]) -> Iterator[ast.AST]:
     for target in targets:
         yield from ast.walk(target)
+
+
+def _parts_of_index(index: ast.expr) -> Sequence[ast.expr]:
+    return index.elts if isinstance(index, ast.Tuple) else [index]
+
+
+def _in_order(part: ast.expr) -> bool:
+    """Whether this part of an index names each place once: a slice, a number."""
+    return isinstance(part, (ast.Slice, ast.Constant)) or (isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant))
 
 
 def _named(node: ast.expr | None) -> bool:

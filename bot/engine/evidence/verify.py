@@ -134,7 +134,11 @@ def run_control_fresh(
 def left_open(script: Path) -> str:
     """What torch leaves open of what a script may ask for, in words; empty for one that needs no control with `--repeats`."""
     traits = traits_of(script.read_text(encoding="utf-8", errors="replace"))
-    said = (traits.uninitialized, "uninitialized memory"), (traits.converts, "numbers that their type cannot hold")
+    said = (
+        (traits.uninitialized, "uninitialized memory"),
+        (traits.converts, "numbers that their type cannot hold"),
+        (traits.overwrites, "places that are written twice in any order"),
+    )
     return " or ".join(words for asks, words in said if asks)
 
 

@@ -2,7 +2,8 @@
 
 Uninitialized memory: an allocator gives the same block, or zeros, again and again. So eager seems to repeat itself, the compiled call
 finds other bytes, and the difference looks like wrong numbers. And a number that a type of whole numbers cannot hold: eager's
-conversion gives what its instruction gives, and that of compiled code is another one.
+conversion gives what its instruction gives, and that of compiled code is another one. And a place to which an operation writes different
+numbers: threads write in any order.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ _GOLDEN = (5**0.5 - 1) / 2
 
 # Of dtype conversions, what the dispatcher sees.
 _CONVERTS = frozenset({"aten::_to_copy", "aten::copy_", "prims::convert_element_type"})
+# The operations that write to places which a tensor names, one of them maybe twice.
+_WRITES = frozenset(
+    f"aten::{name}{end}" for name in ("index_put", "_unsafe_index_put", "index_copy", "scatter", "put") for end in ("", "_")
+)
 
 
 def may_be_read(text: str) -> bool:
@@ -42,8 +47,9 @@ def code_of(module: Any) -> str:
 
 @contextlib.contextmanager
 def made_to_differ(text: str) -> Iterator[None]:
-    """While this is entered, no two pieces of uninitialized memory hold the same, and no two conversions give the same for a number out of
-    range; nothing is changed where `text` asks for neither."""
+    """While this is entered, no two pieces of uninitialized memory hold the same, no two conversions give the same for a number out of
+    range, and no two operations leave the same in a place to which they write different numbers; nothing is changed where `text` asks for
+    none of it."""
     if not may_be_read(text):
         yield
         return
@@ -78,6 +84,9 @@ class _Filled(TorchDispatchMode):
         if overload and func._schema.name in _CONVERTS and isinstance(made, torch.Tensor):
             # `copy_(self, src)`, and the others take it first
             self._change_what_it_cannot_hold(made, args[1 if func._schema.name == "aten::copy_" else 0])
+        if overload and func._schema.name in _WRITES and isinstance(made, torch.Tensor):
+            with contextlib.suppress(Exception):  # a layout or dtype that cannot be compared stays as it is
+                self._change_what_is_written_twice(made, {**dict(zip((a.name for a in func._schema.arguments), args)), **(kwargs or {})})  # noqa: B905
         return made
 
     def watching(self, give: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,6 +115,22 @@ class _Filled(TorchDispatchMode):
                 self._made += 1
                 made.copy_(torch.where(outside, made ^ (self._made % 100 + 1), made))
 
+    def _change_what_is_written_twice(self, made: torch.Tensor, given: Mapping[str, Any]) -> None:
+        if given.get("accumulate") or given.get("reduce"):
+            return
+        places, values = _places(made, given)
+        places, values = places.flatten(), torch.as_tensor(values, dtype=made.dtype).expand(places.shape).flatten()
+        if places.unique().numel() == places.numel():
+            return
+        found = made.new_zeros(made.numel())
+        one, other = found.put(places, values), found.put(places.flip(0), values.flip(0))
+        left_open = (one != other) & ~(one.isnan() & other.isnan())
+        if bool(left_open.any()):
+            self._made += 1
+            number = self._made * _GOLDEN % 1
+            between = torch.lerp(one, other, number) if one.is_floating_point() or one.is_complex() else other if number < 0.5 else one
+            made.copy_(torch.where(left_open.view(made.shape), between.view(made.shape), made))
+
     def _fill(self, tensor: torch.Tensor) -> None:
         self._made += 1
         number = self._made * _GOLDEN % 1
@@ -114,3 +139,19 @@ class _Filled(TorchDispatchMode):
                 tensor.fill_(number < 0.5)
             else:
                 tensor.fill_(1 + int(number * 100) if not (tensor.is_floating_point() or tensor.is_complex()) else number * 200 - 100)
+
+
+def _places(made: torch.Tensor, given: Mapping[str, Any]) -> tuple[torch.Tensor, Any]:
+    """The places in `made`, counted through, to which an operation writes that was `given` these arguments, and what it writes there."""
+    every = torch.arange(made.numel(), device=made.device).view(made.shape)
+    if "indices" in given:
+        places = every[tuple(slice(None) if one is None else one for one in given["indices"])]
+        return places, given["values"]
+    if "dim" not in given:
+        return every.take(given["index"]), given["source"]
+    dim, index = given["dim"] % max(1, made.dim()), given["index"]
+    if "source" in given:
+        return every.index_select(dim, index), given["source"]
+    part = tuple(slice(None, size) for size in index.shape)
+    values = given["src"][part] if "src" in given else given["value"]
+    return every[tuple(slice(None) if at == dim else one for at, one in enumerate(part))].gather(dim, index), values

@@ -110,3 +110,47 @@ def test_numbers_at_the_bounds_fit() -> None:
         assert torch.tensor([300, -1]).to(torch.uint8).tolist() == [44, 255]  # wraps, from whole numbers
         assert torch.tensor([300.0, -1.0]).to(torch.uint8).tolist() == [44, 255]  # by way of 64 bits
         assert torch.tensor([300.0]).to(torch.bool).item() is True
+
+
+ROWS, NUMBERS = torch.tensor([1, 1, 2]), torch.arange(9.0).view(3, 3)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.index_put((ROWS,), NUMBERS),
+        lambda x: torch.ops.aten.index_put_.default(x, [None, ROWS], torch.arange(12.0).view(4, 3)),
+        lambda x: x.scatter(0, ROWS[:, None].expand(3, 3), NUMBERS),
+        lambda x: x.scatter_(-1, ROWS.expand(4, 3), torch.rand(5, 4)),
+        lambda x: x.index_copy(0, ROWS, NUMBERS),
+        lambda x: x.put_(ROWS, NUMBERS[0]),
+    ],
+)
+def test_no_two_writes_leave_the_same_where_they_meet(write: Callable[[Any], Any]) -> None:
+    with made_to_differ("x[i] = y"):
+        found = [write(torch.zeros(4, 3)) for _ in range(5)]
+        differ = sum((one != found[0]).int() for one in found[1:]).bool()
+    once = write(torch.zeros(4, 3))
+    assert differ.any()
+    assert torch.equal(found[0][~differ], once[~differ])
+
+
+def test_places_that_are_written_once_or_alike_are_kept() -> None:
+    x, same = torch.zeros(4, 3), torch.tensor([0, 0])
+    with made_to_differ("x[i] = y"):
+        for write in (
+            lambda: x.index_put((torch.tensor([2, 0, 1]),), NUMBERS),
+            lambda: x.index_put((ROWS,), torch.tensor(5.0)),
+            lambda: x.scatter(0, ROWS[:, None], 2.0),
+            lambda: x.index_put((ROWS,), NUMBERS, accumulate=True),
+            lambda: x.scatter(0, ROWS.expand(1, 3), NUMBERS, reduce="add"),
+            lambda: x.bool().index_put((same, same), torch.tensor([True, True])),
+            lambda: x.index_put((same, same), torch.tensor([torch.nan, torch.nan])).nan_to_num(7),
+        ):
+            assert torch.equal(write(), write())
+
+
+def test_whole_numbers_that_are_written_twice_stay_among_those_that_are_written() -> None:
+    with made_to_differ("x[i] = y"):
+        found = {torch.zeros(2, dtype=torch.int64).scatter(0, torch.tensor([1, 1]), torch.tensor([3, 8]))[1].item() for _ in range(9)}
+    assert found == {3, 8}
