@@ -33,9 +33,12 @@ def levels(module: cst.Module, depth: int) -> list[Edit]:
 
 
 def unwraps(module: cst.Module) -> list[Edit]:
-    """A `with`, `if`, `for`, `while` or `try` of `module` is replaced by its body, an `if` also by its `else`; an `else` goes."""
+    """A `with`, `if`, `for`, `while` or `try` of `module` is replaced by its body, an `if` also by its `else`; an `else` goes, and one of
+    several contexts. What a context set is then its expression, or an operand of that."""
     out: list[Edit] = []
     for statement in statements(module):
+        if isinstance(statement, cst.With):
+            out += [Edit(((statement, change),), 8) for item in statement.items for change in _left(item, len(statement.items))]
         if isinstance(statement, _COMPOUND) and isinstance(statement.body, cst.IndentedBlock):
             out.append(Edit(((statement, _body),), 8))
             if isinstance(statement, (cst.If, cst.For, cst.While)) and statement.orelse is not None:
@@ -43,6 +46,33 @@ def unwraps(module: cst.Module) -> list[Edit]:
             if isinstance(statement, cst.If) and statement.orelse is not None:
                 out.append(Edit(((statement, _otherwise),), 8))
     return out
+
+
+def _left(item: cst.WithItem, items: int) -> list[Any]:
+    """Functions that take this context of `items` out of a `with`, which goes with the last of them."""
+    shown, target = show(item.item), item.asname and item.asname.name
+
+    def without(give: Any) -> Any:
+        def change(node: Any) -> Any:
+            found = [one for one in getattr(node, "items", ()) if show(one.item) == shown]
+            rest = [one for one in getattr(node, "items", ()) if one not in found]
+            if not found or not (rest or target):
+                return node
+            line = [cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(target)], give(found[0].item))])] if target else []
+            kept = (
+                [node.with_changes(items=[*rest[:-1], rest[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)])] if rest else node.body.body
+            )
+            return cst.FlattenSentinel([*line, *kept])
+
+        return change
+
+    if target is None:
+        return [without(None)] if items > 1 else []
+    return [without(give) for give in (_itself, *_operand_changes(item.item)[:1])]
+
+
+def _itself(node: Any) -> Any:
+    return node
 
 
 def _otherwise(node: cst.CSTNode) -> cst.CSTNode | cst.FlattenSentinel[Any]:

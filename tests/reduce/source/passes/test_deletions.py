@@ -61,9 +61,16 @@ def test_a_value_does_without_what_it_sets(before: str, after: set[str]) -> None
         ("if a:\n    b()\nelif d:\n    c()\n", {"b()\n", "if a:\n    b()\n", "if d:\n    c()\n"}),
         ("if a:\n    b()\n", {"b()\n"}),
         ("for a in b:\n    c()\nelse:\n    d()\n", {"c()\n", "for a in b:\n    c()\n"}),
+        ("with a, b(c):\n    d()\n", {"d()\n", "with a:\n    d()\n", "with b(c):\n    d()\n"}),
+        (
+            "with a(b) as c, d:\n    c()\n",
+            {"c()\n", *(f"c = {value}\nwith d:\n    c()\n" for value in ("a(b)", "b")), "with a(b) as c:\n    c()\n"},
+        ),
+        ("with a(3) as b:\n    c(b)\n", {"c(b)\n", "b = a(3)\nc(b)\n"}),
+        ("with a:\n    b()\n", {"b()\n"}),
     ],
 )
-def test_an_if_becomes_either_of_its_branches(before: str, after: set[str]) -> None:
+def test_a_block_becomes_one_of_its_parts(before: str, after: set[str]) -> None:
     module = cst.parse_module(before)
     edits = deletions.unwraps(module)
     assert {apply(module, [edit]) for edit in edits} == after
