@@ -107,9 +107,9 @@ def run_fresh(
     """Run `script` alone, as `launch` says; `script` may be `-m`, as in `run_control_fresh`.
 
     After `timeout` seconds of its own time the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group
-    is killed; at the end of the `budget` it is cut off. `cache_dir` is Inductor's; without one a temporary one is made and removed.
-    Compiled graphs that were kept there are removed before and after. Only what the proof needs is added to the environment. Raises
-    Interrupted where `budget` was cancelled.
+    is killed; at the end of the `budget` it is cut off. `cache_dir` is Inductor's; without one a temporary one is made, which is cold but
+    for what `toolchain` keeps, and removed. Compiled graphs that were kept there are removed before and after. Only what the proof needs
+    is added to the environment. Raises Interrupted where `budget` was cancelled.
     """
     return _run([launch.python, str(script), *launch.argv], launch, timeout, cache_dir, budget)
 
@@ -341,6 +341,8 @@ def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path |
     with Scratch(prefix="torch-minify-cache-", dir=_scratch(launch)) as made:
         cache = cache_dir or Path(made)
         _remove_graphs(cache)
+        if cache_dir is None:
+            toolchain.seed(cache)
         try:
             return run_process(
                 words,

@@ -21,6 +21,7 @@ from bot.failure.signature import signature_of
 from bot.machine import capacity
 from bot.models.failure import Kind, Phase, Signature
 from bot.models.result import Rule
+from bot.workers import toolchain
 from bot.workers.process import KEEP, LIMITS, Interrupted
 
 OURS = Path(__file__).parents[3]
@@ -138,6 +139,17 @@ def test_what_a_run_sees(write: Write, tmp_path: Path) -> None:
     assert (seen["argv"], seen["path0"]) == (["a", "b"], str(tmp_path))
     assert seen["cache"]
     assert not Path(seen["TORCHINDUCTOR_CACHE_DIR"]).exists(), "a temporary cache is removed"
+
+
+def test_a_temporary_cache_has_what_is_kept_of_the_toolchain(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What every compile of C++ begins with takes ten seconds in a cold directory."""
+    monkeypatch.setenv("TORCH_MINIFY_CACHE_DIR", str(tmp_path / "kept"))
+    probe = toolchain.directory() / "ab" / "probe.so"
+    probe.parent.mkdir(parents=True)
+    for file in (probe, probe.with_suffix(".cpp")):
+        file.write_text("here")
+    outcome = run(write("import os\nprint(sorted(os.listdir(os.environ['TORCHINDUCTOR_CACHE_DIR'] + '/ab')))\n"))
+    assert outcome.text.strip() == "['probe.cpp', 'probe.so']"
 
 
 def test_a_given_cache_is_kept(write: Write, tmp_path: Path) -> None:
