@@ -6,6 +6,7 @@ or `inside` gets onto or off the user's path.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
 import os
@@ -28,7 +29,8 @@ def load_package() -> None:
 
 
 def main() -> None:
-    """Run one role."""
+    """Run one role. Nothing is collected until it comes to a program: see `program.collect`."""
+    gc.disable()
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != HERE]
     load_package()
     role, *arguments = sys.argv[1:]

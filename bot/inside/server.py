@@ -308,6 +308,7 @@ class Server:
         """Until the other side closes the pipe."""
         # else the first full collection in each child writes to, and so copies, every page that it shares with us
         gc.freeze()
+        gc.enable()
         alive = True
         while alive:
             pipes = {fd: child for child in self.children.values() for fd in (child.output, child.result)}

@@ -111,7 +111,8 @@ def answer_one(questions: int, output: int, result: int) -> None:
 def main(arguments: list[str]) -> None:
     """Warm up, then answer one question; the `arguments` are two pipes, for output and result."""
     output, result = map(int, arguments)
-    from . import warm, worker  # noqa: F401  worker: what it imports is part of being warm
+    from . import program, warm, worker  # noqa: F401  worker: what it imports is part of being warm
 
     warm.warm_up()
+    program.collect()
     answer_one(0, output, result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,21 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         return program.run_as_main(str(path), [])
 
     return run
+
+
+@pytest.mark.parametrize("module", [False, True])
+def test_garbage_is_collected_from_where_the_program_begins(run: Any, tmp_path: Path, module: bool) -> None:
+    gc.disable()
+    try:
+        text = b"import gc\nassert gc.isenabled() and not gc.get_count()[1] and not gc.get_freeze_count()"
+        if not module:
+            assert run(text)["status"] == "ok"
+        else:
+            (tmp_path / "collecting.py").write_bytes(text)
+            sys.path.insert(0, str(tmp_path))
+            assert program.run_module("collecting", [], lambda *_: None)["status"] == "ok"
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize(

@@ -64,8 +64,8 @@ def plugged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pool]:
 
 def test_a_question_is_no_fork_of_a_parent_with_a_device(plugged: Pool) -> None:
     body = """
-        import pathlib, torch
-        assert torch.made_up.is_initialized()
+        import gc, pathlib, torch
+        assert torch.made_up.is_initialized() and gc.isenabled()
         words = pathlib.Path("/proc/self/cmdline").read_text().split("\\0")
         assert "spare" in words, words
     """

@@ -48,7 +48,8 @@ pytestmark = pytest.mark.slow  # an interpreter with torch for each
 
 
 def test_a_script(rerun: Callable[..., Capture], tmp_path: Path) -> None:
-    found = rerun("print('said', sys.argv[1:])\ntry: run()\nfinally: sys.stdout.close()", "-v")
+    collects = "import gc\nassert gc.isenabled() and not gc.get_freeze_count() and not gc.get_stats()[2]['collections']\n"
+    found = rerun(f"{collects}print('said', sys.argv[1:])\ntry: run()\nfinally: sys.stdout.close()", "-v")
     assert found.outcome.status == "raised"
     assert found.signature is not None
     assert (found.signature.kind, found.signature.exception) == (Kind.EXCEPTION, ("BackendCompilerFailed", "KeyError"))
