@@ -27,9 +27,11 @@ def compiles(python: str, device: str = "cpu") -> tuple[bool, str]:
         cache, log = _made(Path(name, "cache")), Path(name, "workers.log")
         toolchain.seed(cache)
         try:
-            with Pool(python, cache, log, box=Sandbox(_made(Path(name, "boxes")), python)) as pool:
+            box = Sandbox(_made(Path(name, "boxes")), python)
+            toolchain.make(python, box, anew=False)
+            with Pool(python, cache, log, box=box) as pool:
                 outcome, _ = pool.ask(Question(_FUNCTION.format(device=device), limit=_LIMIT))
-        except (PoolError, OSError) as error:
+        except (PoolError, NoSandbox, OSError) as error:
             return False, f"no worker: {error}"
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     if outcome.status != "ok":

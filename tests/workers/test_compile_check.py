@@ -7,9 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from bot.workers import compile_check
+from bot.sandbox.sandbox import Sandbox
+from bot.workers import compile_check, toolchain
+from bot.workers.pool import PoolError
 
 pytest.importorskip("torch")
+
+
+def test_it_begins_with_the_header_that_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[object, bool]] = []
+
+    def no_pool(*_: object, box: Sandbox) -> None:
+        assert made == [(box, False)]
+        raise PoolError("none")
+
+    monkeypatch.setattr(toolchain, "make", lambda _python, box, *, anew: made.append((box, anew)))
+    monkeypatch.setattr(compile_check, "Pool", no_pool)
+    assert compile_check.compiles(sys.executable) == (False, "no worker: none")
 
 
 @pytest.mark.slow
