@@ -130,14 +130,19 @@ def minify_script(script: Path, tmp: Path, *options: str, env: Mapping[str, str]
     return Answer(out, minify(script, "--out", out, *options, cwd=tmp, env=env, limit=limit))
 
 
+def compiling_into(cache: Path) -> dict[str, str]:
+    """The variables by which torch compiles into `cache`, which is cold but for the probes of vector instructions, twelve seconds each
+    time."""
+    toolchain.seed(cache)
+    return {"TORCHINDUCTOR_CACHE_DIR": str(cache), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+
+
 def run_alone(repro: Path, limit: float = REPRO_LIMIT) -> Finished:
-    """The repro by itself: a copy of one file in an empty directory, cold caches (but for the probes of vector instructions, twelve
-    seconds each time), our package not on the path."""
+    """The repro by itself: a copy of one file in an empty directory, cold caches, our package not on the path."""
     with tempfile.TemporaryDirectory(prefix="repro-alone-") as name:
         place = Path(name)
         shutil.copy(repro, place / "repro.py")
-        toolchain.seed(place / "cache")
-        env = environment({"TORCHINDUCTOR_CACHE_DIR": str(place / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}, ours=False)
+        env = environment(compiling_into(place / "cache"), ours=False)
         return run([sys.executable, "repro.py"], cwd=place, env=env, limit=limit)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.e2e_harness import REPRO_LIMIT, Answer, environment, kill_group, minify, run
+from tests.e2e.e2e_harness import REPRO_LIMIT, Answer, compiling_into, environment, kill_group, minify, run
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
@@ -95,8 +95,8 @@ def ran(tmp: Path, script: str, env: Mapping[str, str] | None = None) -> Path:
     place = tmp / "held"
     place.mkdir(exist_ok=True)
     (place / "fail.py").write_text(script, encoding="utf-8")
-    caches = {"TORCHINDUCTOR_CACHE_DIR": str(tmp / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    run([sys.executable, "fail.py"], cwd=place, env=environment({**caches, **(env or {})}, ours=False), limit=REPRO_LIMIT)
+    env = environment({**compiling_into(tmp / "cache"), **(env or {})}, ours=False)
+    run([sys.executable, "fail.py"], cwd=place, env=env, limit=REPRO_LIMIT)
     return place
 
 
@@ -244,9 +244,9 @@ def hanging_runnable(tmp: Path, script: str) -> Path:
 
 def ended_at(tmp: Path, script: str, name: str, value: str, pattern: str, says: str) -> Path:
     """The file that torch writes before the script hangs, which is then ended."""
-    caches = {"TORCHINDUCTOR_CACHE_DIR": str(tmp / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1", name: value}
+    env = environment({**compiling_into(tmp / "cache"), name: value}, ours=False)
     child = subprocess.Popen(
-        [sys.executable, itself(tmp, script)], cwd=tmp, env=environment(caches, ours=False), stdin=subprocess.DEVNULL,
+        [sys.executable, itself(tmp, script)], cwd=tmp, env=env, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.e2e_harness import REPRO_LIMIT, Answer, environment, minify, run, run_alone
+from tests.e2e.e2e_harness import REPRO_LIMIT, Answer, compiling_into, environment, minify, run, run_alone
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 RELEASE = tuple(int(part) for part in importlib.metadata.version("torch").split(".")[:2])
@@ -96,8 +96,7 @@ def held(tmp: Path, name: str, rest: str) -> Path:
     place.mkdir()
     program = PROGRAMS.get(name, HEALTHY)
     (place / "make.py").write_text(EXPORTED.format(forward=program.forward, x=program.x) + rest, encoding="utf-8")
-    caches = {"TORCHINDUCTOR_CACHE_DIR": str(tmp / "cache"), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    done = run([sys.executable, "make.py"], cwd=place, env=environment(caches, ours=False), limit=REPRO_LIMIT)
+    done = run([sys.executable, "make.py"], cwd=place, env=environment(compiling_into(tmp / "cache"), ours=False), limit=REPRO_LIMIT)
     assert (done.status, (place / "held.pt2").exists()) == (0, True), done.text[-3000:]
     return place / "held.pt2"
 
