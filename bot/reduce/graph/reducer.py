@@ -167,9 +167,12 @@ class _Search:
         while True:
             before = incumbent.key
             apply(incumbent, self._batch(incumbent.program), "batch")
-            shrink = sizes.run if self.room is None else self.room.run
-            for run in (shrink, inputs.run, outputs.run, values.run, arguments.run, simplify_ops.run):
-                run(incumbent)
+            if self.room is not None:
+                self.room.run(incumbent)
+            if not memory.is_capped(incumbent.program):  # with a cap, a smaller size alone makes room
+                sizes.run(incumbent)
+            for one in (inputs, outputs, values, arguments, simplify_ops):
+                one.run(incumbent)
             apply(incumbent, recipe.settings(incumbent.program), "settings")
             if incumbent.key == before and not ops.neighbours(incumbent):
                 break

@@ -49,7 +49,7 @@ class Memory:
 
     def loosen(self, incumbent: Incumbent) -> None:
         """Raises the cap of `incumbent` between what eager needs and what the failure does, to a power of two if one lies there."""
-        if any(line.startswith(_CAPPED) for line in incumbent.program.recipe.setup):
+        if is_capped(incumbent.program):
             caps = dict.fromkeys((1 << self._mib.bit_length(), self._mib * 3 // 2, self._mib * 5 // 4, self._mib * 9 // 8))
             incumbent.offer_first((capped(incumbent.program, mib) for mib in caps), "memory", any_size=True)
 
@@ -81,6 +81,11 @@ class Memory:
             else:
                 low = middle
         self._tight = incumbent.program.graph
+
+
+def is_capped(program: Program) -> bool:
+    """Whether the script of `program` caps the allocator."""
+    return any(line.startswith(_CAPPED) for line in program.recipe.setup)
 
 
 def capped(program: Program, mib: int) -> Program:

@@ -83,3 +83,10 @@ def test_another_failure_takes_no_cap() -> None:
     oracle = World(lambda program: "op7" in words(program))
     found = reduce_program(layers(4), oracle, oracle.render)
     assert found.program.recipe.setup == ()
+
+
+def test_sizes_shrink_as_ever_where_no_cap_will_do() -> None:
+    oracle = World(lambda program: "op7" in words(program) and not program.recipe.setup)
+    found = reduce_program(layers(), oracle, oracle.render, allowed=GPU)
+    assert words(found.program) == ["op7"]
+    assert found.program.graph.input_elements == 1
