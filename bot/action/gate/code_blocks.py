@@ -10,9 +10,11 @@ from bot.action.gate.page import code_blocks
 from bot.action.report.render.text import one_line
 from bot.workflow_commands import unseen
 
-_PYTHON = frozenset({"python", "py", "python3", "py3", "pycon3", ""})
+_PYTHON = frozenset({"python", "py", "python3", "py3", "pycon", ""})
 # Without empty lines before it: to look from each of them for the end of all takes the square of their number.
 IMPORTS_TORCH = re.compile(r"^[ \t\f]*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
+# What is typed into an interpreter stands behind its prompts; what it answers does not.
+_TYPED = re.compile(r"^(>>>|\.\.\.)(?: (.*))?$", re.MULTILINE)
 _COMPILES = re.compile(r"\b(?:compile|export|aoti?_\w+|_dynamo|_inductor)\b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _MOST_WORDS = 80  # of what a page shows of a fold, and of a line
@@ -52,6 +54,11 @@ def _rank(language: str, text: str) -> int:
     return 2 if language else 0
 
 
+def _typed(text: str) -> str:
+    """What somebody typed in a session of an interpreter; empty where `text` is none."""
+    return "".join(f"{line[2] or ''}\n" for line in _TYPED.finditer(text)) if text.lstrip().startswith(">>>") else ""
+
+
 def _ordinal(index: int) -> str:
     return _ORDINALS[index] if index < len(_ORDINALS) else f"{index + 1}th"
 
@@ -63,20 +70,22 @@ def find(body: str, *, torch_only: bool = False) -> Found | None:
     text that was not written to be run: nothing else will do.
     """
     blocks = code_blocks(body)
-    ranks = [_rank(block.language, block.text) for block in blocks]
+    texts = [_typed(block.text) or block.text for block in blocks]
+    ranks = [_rank(block.language, text) for block, text in zip(blocks, texts, strict=True)]
     best = max(ranks, default=0)
     if best == 0 or (torch_only and best < 3):
         return None
     taken = ranks.index(best)
-    block, folded, more = blocks[taken], blocks[taken].fold is not None, _out_of_sight(blocks[taken].text)
+    block, text, folded = blocks[taken], texts[taken], blocks[taken].fold is not None
+    more = ("" if text == block.text else ", what is behind its prompts") + _out_of_sight(text)
     place = f" in the closed fold “{(block.fold or '')[:_MOST_WORDS] or 'Details'}”" if folded else ""
     if len(blocks) == 1:
-        return Found(block.text, f"the code block{place}{more}" if folded or more else None, folded or bool(more))
+        return Found(text, f"the code block{place}{more}" if folded or more else None, folded or bool(more))
     one, several = _WHY[best]
     alike = ranks.count(best)
     which = f"the only one that {one}" if alike == 1 else f"the first of {alike} that {several}"
     said = f"the {_ordinal(taken)} of {len(blocks)} code blocks, {which}{',' if folded else ''}{place}{more}"
-    return Found(block.text, said, folded or bool(more))
+    return Found(text, said, folded or bool(more))
 
 
 def _out_of_sight(text: str) -> str:

@@ -35,6 +35,7 @@ from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request
 
 _CLOSED = "the conversation is locked or gone, and no comment can be written there"
+_NO_CODE = "There is no code to run: the comment has no block that is marked as Python, or imports torch, and reads as Python"
 
 
 class Conversation:
@@ -206,16 +207,13 @@ class Conversation:
             raise Refusal(attachments.ONLY_A_TRACEBACK + files.in_vain())
         if pull is None:
             raise Refusal(
-                "There is no code to run: no Python block in the comment, and none in the issue that imports torch. "
+                f"{_NO_CODE}; the issue has none that imports torch and reads as Python. "
                 f"Add one, or name a test with `--test`, or give the address of a red run.{files.in_vain()}"
             )
         runs = [run for run in self._api.runs_of(self._repository, pull.head.sha) if run.id != self._settings.run_id]
         red = [run for run in runs if run.conclusion in ci_failures.FAILED]
         if not red:
-            raise Refusal(
-                "There is no code to run: no Python block in the comment, and no red run of CI for the head of this pull request."
-                + files.in_vain()
-            )
+            raise Refusal(f"{_NO_CODE}, and no run of GitHub Actions for the head of this pull request is red.{files.in_vain()}")
         return self._of_red(command, name, checkout, self._whose(pull), red, pull.base.ref)
 
     def _of_disabled(self, command: Command, name: str, checkout: Checkout) -> Request:

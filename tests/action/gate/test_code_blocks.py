@@ -69,6 +69,19 @@ def test_text_that_was_not_written_to_be_run_must_import_torch_and_parse(body: s
     assert find(body, torch_only=True) is None
 
 
+SESSION = ">>> import torch\n>>> def f(x):\n...     return x\n...\n>>> torch.compile(f)(x)\ntensor([1.])\n...and more\n"
+
+
+@pytest.mark.parametrize("torch_only", [False, True])
+@pytest.mark.parametrize("language", ["python", "pycon", ""])
+def test_of_a_session_what_was_typed_is_the_program(language: str, torch_only: bool) -> None:
+    found = find(block(SESSION, language), torch_only=torch_only)
+    assert found is not None
+    assert found.text == "import torch\ndef f(x):\n    return x\n\ntorch.compile(f)(x)\n"
+    # the comment shows it, since the page shows something else
+    assert (found.note, found.folded) == ("the code block, what is behind its prompts", True)
+
+
 @given(st.text(max_size=500))
 def test_any_body(body: str) -> None:
     find(body)
