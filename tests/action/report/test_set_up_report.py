@@ -70,9 +70,19 @@ def test_what_the_machine_says(reported: Reported) -> None:
     assert (outcome.exit_status, outcome.stdout.startswith("set-up: http")) == (0, True)
     assert GOOD in reported.body
     assert "said nothing" not in reported.body
-    assert reported.body.splitlines()[1] == "### Set-up: all good"
+    assert reported.body.splitlines()[1].startswith("### Set-up: ")
     assert reported.body.partition("\n")[2] in reported.summary
     assert [reaction for _, reaction in reported.api.reactions[reported.reacted :]] == ["rocket"]
+
+
+@pytest.mark.parametrize("gate_unsure", [False, True])
+@pytest.mark.parametrize("machine_unsure", [False, True])
+def test_what_is_not_known_is_not_said_to_be_good(reported: Reported, gate_unsure: bool, machine_unsure: bool) -> None:
+    seen = "?       durable: branch: the report needs the secret" if gate_unsure else "ok      x: y"
+    request = reported.request.model_copy(update={"doctor": (seen,)})
+    reported.report(f"{GOOD}?       programs run under the account of the job\n" if machine_unsure else GOOD, request=request)
+    said = "nothing found to change" if gate_unsure or machine_unsure else "all good"
+    assert reported.body.splitlines()[1] == f"### Set-up: {said}"
 
 
 def test_what_has_to_be_changed(reported: Reported) -> None:

@@ -175,8 +175,11 @@ def doctor(gate: Sequence[str], machine: str | None, words: str, run_url: str | 
 
     `so_far`: the machine is still to be asked.
     """
-    wrong = sum(line.startswith("CHANGE") for line in (*gate, *(machine or "").splitlines()))
-    found = f": {number(wrong)} to change" if wrong else "" if machine is None else ": all good"
+    lines = (*gate, *(machine or "").splitlines())
+    wrong = sum(line.startswith("CHANGE") for line in lines)
+    # of what could not be looked at nobody knows whether it is
+    good = "nothing found to change" if any(line.startswith("?") for line in lines) else "all good"
+    found = f": {number(wrong)} to change" if wrong else "" if machine is None else f": {good}"
     blocks = [
         whole((0,), f"### Set-up{' so far' if so_far else ''}{found}"),
         Block((1,), lambda room: fence_within("\n".join(gate), min(room, 10_000))),
