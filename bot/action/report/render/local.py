@@ -80,7 +80,8 @@ def steps(section: Section) -> str:
     if request.script is not None:
         rows.append("# the code in fail.py, then:")
     elif request.commit is not None:
-        rows.append(shlex.join(["git", "checkout", clean(request.commit)]))
+        # GitHub hands out the head of a pull request with the repository, also that of a fork
+        rows += [shlex.join(["git", *words, clean(request.commit)]) for words in (["fetch", "origin"], ["checkout"])]
     if request.directory:
         rows.append(shlex.join(["cd", clean(request.directory)]))
     rows.append(command(request) + _python(request))

@@ -347,6 +347,8 @@ def test_the_same_is_done_in_the_same_directory_by_the_same_interpreter() -> Non
     request = reports.request(script=None, command="pytest tests/test_a.py::test_b", directory="sub/my python", launcher=("uv", "run"))
     rows = steps(Section(request=request, result=reports.result())).splitlines()
     place = rows.index("cd 'sub/my python'")
+    # a clone has neither the head of a pull request nor that of a fork
+    assert rows[place - 2] == rows[place - 1].replace("git checkout ", "git fetch origin ")
     assert rows[place - 1].startswith("git checkout ")
     assert rows[place + 1].startswith("torch-minify run --command 'pytest tests/test_a.py::test_b' ")
     assert rows[place + 1].endswith("""--python "$(uv run python -c 'import sys; print(sys.executable)')\"""")
