@@ -20,21 +20,26 @@ _ASKED = "Created at:"
 MAX_GUARD = 60
 # The source of a kernel that triton could not compile, and then what triton raised; the arguments of one that could not be launched.
 _KERNELS = f"triton_heuristics{LOGGED}"
-# What a C++ compiler says of a file of Inductor's, whose name is its hash. An error that is fatal is the machine's: it lacks a header.
-_UNCOMPILED = re.compile(r"\S{0,500}/c[a-z2-7]{51}(?:\.\w{1,20})?\.cpp:\d{1,9}(?::\d{1,9})?: error: ")
-# A question about sizes that had no answer: what asked may have been ready for that.
-_ASKS = f"recording{LOGGED}"
-_UNANSWERED = ("failed while running evaluate_", "torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode: ")
-# The same as it is warned of, above that; the log may end there.
-_ASKED_FOR = re.compile(
-    r"(?:\[rank\d{1,5}\]:)?W\d{4} \d\d:\d\d:\d\d\.\d{6} [^\n]{0,300}[\\/]symbolic_shapes\.py:\d{1,6}\](?: \[[\d/_]{1,40}\])?"
-    r" failed during evaluate_expr\("
-)
-# What PyTorch's minifier of accuracy found, before it makes the graph smaller.
-_INACCURATE = re.compile(r"[^\n]{0,400}\] Accuracy failed for the (?:AOT Autograd|TorchDynamo produced) graph\b")
-# A buffer for which Inductor could not write code, by its logger or in the words of a plain one.
-_SCHEDULES = f"scheduler{LOGGED}"
-_UNWRITTEN = re.compile(r"(?P<plain>CRITICAL:torch\._inductor\.scheduler:)?Error in codegen for ")
+_UNTOLD = "as torch logged, and the log does not show what ended the program"
+# What one line means, behind the name of the part of torch that logged it, if one did.
+_ALONE = {
+    # a question without an answer, for which what asked may have been ready; it is warned of above, where the log may end
+    f"a size that is traced could not be told, {_UNTOLD}": re.compile(
+        r".{0,200}?recording\(logged\) (?:failed while running evaluate_|torch\.fx\.experimental\.symbolic_shapes\.GuardOnDataDependent)"
+        r"|(?:\[rank\d{1,5}\]:)?W\d{4} \d\d:\d\d:\d\d\.\d{6} .{0,300}[\\/]symbolic_shapes\.py:\d{1,6}\](?: \[[\d/_]{1,40}\])?"
+        r" failed during evaluate_expr\("
+    ),
+    f"Inductor could not write code for a buffer, {_UNTOLD}": re.compile(
+        r"(?:.{0,200}?scheduler\(logged\) |CRITICAL:torch\._inductor\.scheduler:)Error in codegen for "
+    ),
+    "a compiled graph gives other numbers than eager, as PyTorch's minifier says": re.compile(
+        r".{0,400}\] Accuracy failed for the (?:AOT Autograd|TorchDynamo produced) graph\b"
+    ),
+    # a file of Inductor's has its hash as name; an error that is fatal is the machine's: it lacks a header
+    "C++ that Inductor made does not compile, as its compiler says": re.compile(
+        r"\S{0,500}/c[a-z2-7]{51}(?:\.\w{1,20})?\.cpp:\d{1,9}(?::\d{1,9})?: error: "
+    ),
+}
 # What an operator raised that ran on tensors that hold no values.
 _FAKES = f"fake_tensor{LOGGED}"
 _META = "failed while attempting to run meta for "
@@ -61,7 +66,6 @@ MAX_LINE = 3_000
 _HOOK = "jit_post_compile_hook failed"
 # What looks for the fastest of several kernels leaves those out that cannot be compiled.
 _CHOOSES = "AUTOTUNE "
-_UNTOLD = "as torch logged, and the log does not show what ended the program"
 
 
 def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
@@ -80,25 +84,13 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
         note = f"an operator failed where its results are traced, {_UNTOLD}"
         yield Failure("a program", "", error and f"{HEADER}\n{error}", seen=Seen.LOGGED, note=note)
         return
-    unanswered = (who.endswith(_ASKS) and line.startswith(_UNANSWERED) for line, who in zip(log.text, log.who, strict=True))
-    if any(unanswered) or any(map(_ASKED_FOR.match, log.text)):
-        yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"a size that is traced could not be told, {_UNTOLD}")
-        return
-    unwritten = ((_UNWRITTEN.match(line), who) for line, who in zip(log.text, log.who, strict=True))
-    if any(found and (found["plain"] or who.endswith(_SCHEDULES)) for found, who in unwritten):
-        yield Failure("a program", "", "", seen=Seen.LOGGED, note=f"Inductor could not write code for a buffer, {_UNTOLD}")
-        return
-    if any(map(_INACCURATE.match, log.text)):
-        yield Failure(
-            "a program", "", "", seen=Seen.LOGGED, note="a compiled graph gives other numbers than eager, as PyTorch's minifier says"
-        )
-        return
     if shown := next(filter(None, map(_shown, log.text)), None):
         yield shown
         return
-    if any(map(_UNCOMPILED.match, log.text)):
-        yield Failure("a program", "", "", seen=Seen.LOGGED, note="C++ that Inductor made does not compile, as its compiler says")
-        return
+    for note, how in _ALONE.items():
+        if any(how.match(f"{who} {line}" if who.endswith(LOGGED) else line) for line, who in zip(log.text, log.who, strict=True)):
+            yield Failure("a program", "", "", seen=Seen.LOGGED, note=note)
+            return
     by_triton = [found for line in log.text if (found := _OF_TRITON.match(line)) and not told_fault(line)] if compiles(log.text) else []
     by_triton += [found for line in log.text if (found := _tells(line))]
     if by_triton:
