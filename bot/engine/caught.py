@@ -42,12 +42,12 @@ def passes(found: Capture, without: Outcome) -> str:
     # an error that the compiler swallows is a failure only of a program that expects it; of what else it asserts nothing is known
     asserts = "; a program that asserts this can be minimized" if without.raised else ""
     asserts = f", but not without the compiler: {ended}{asserts}" if ended else ""
-    # a test of what the compiler refuses ends well, and so does a script that prints it
-    lives = f", though it caught what the compiler raised ({found.caught}): a program that lets that through can be minimized"
+    # a test of what the compiler refuses ends well, and so does a script that prints it, or whose thread ends with it
+    lives = f", though it went on after what the compiler raised ({found.caught}): a program that ends with that can be minimized"
     if found.swallows:
         lives = f", though Dynamo swallowed what the compiler raised ({found.caught}): without suppress_errors it can be minimized"
     if without.raised:  # then one that lets it through may well fail in eager
-        lives = f", though it caught an error ({found.caught}); without the compiler something of what it compiles raises as well"
+        lives = f", though it went on after an error ({found.caught}); without the compiler something of what it compiles raises as well"
     whole = "; integral or boolean results of what it compiles differ from eager's: --accuracy strict counts these" if found.whole else ""
     return f"the program passes here{often}{lives if found.caught else asserts}{whole}"
 

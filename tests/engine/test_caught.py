@@ -66,12 +66,12 @@ def test_what_follows_from_it_is_not_asked(found: Capture) -> None:
         (
             "exception in dynamo: Unsupported: no frames",
             LEFT,
-            f"though it caught what the compiler raised ({SAID}): a program that",
+            f"though it went on after what the compiler raised ({SAID}): a program that",
         ),
         (
             "exception in run: RuntimeError: u0 >= 5",
             Outcome(status="ok", raised=2),
-            "though it caught an error (exception in run: RuntimeError: u0 >= 5); without the compiler something of what it",
+            "though it went on after an error (exception in run: RuntimeError: u0 >= 5); without the compiler something of what it",
         ),
     ],
 )
