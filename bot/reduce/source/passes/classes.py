@@ -135,16 +135,20 @@ def classes_to_functions(text: str) -> Iterator[str]:
 
 
 def attributes_once(text: str) -> Iterator[str]:
-    """An attribute that a constructor of `text` sets and one place reads is written out there."""
+    """An attribute that a constructor of `text` sets and one place reads is written out there, with what the only object is made of."""
     tree = ast.parse(text)
+    outside = {n for s in tree.body for n in names_of(s).binds}
     for owner in (c for c in tree.body if isinstance(c, ast.ClassDef)):
-        init = _constructor(owner)
+        init, made = _constructor(owner), calls(tree, owner.name)
         if init is None:
             continue
-        local = {a.arg for a in init.args.args} | {n for s in init.body for n in names_of(s).binds}
+        given = bound_arguments(init, made[0], skip=1) if len(made) == len(loads(tree, owner.name)) == 1 else None
+        known = {k: code(v) for k, v in (given or {}).items() if names_of(ast.Expr(v)).uses <= outside}
+        local = ({a.arg for a in init.args.args} | {n for s in init.body for n in names_of(s).binds}) - known.keys()
         for statement, target, value in ((s, t, v) for s in init.body for t, v in pairs(s)):
             if not isinstance(target, ast.Attribute) or any(loads(value, n) for n in local):
                 continue
             reads = [n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == target.attr and isinstance(n.ctx, ast.Load)]
             if len(reads) == 1 and root(reads[0]) == "self":
-                yield both(text, {statement: without(statement, [target])}, [(reads[0], wrapped(value))])
+                shown = wrapped(ast.parse(code(value, known), mode="eval").body)
+                yield both(text, {statement: without(statement, [target])}, [(reads[0], shown)])

@@ -38,6 +38,24 @@ def test_an_attribute_that_one_place_reads_is_written_out() -> None:
     assert any("return f(g(1), x)" in found for found in attributes_once(text)), list(attributes_once(text))
 
 
+@pytest.mark.parametrize(
+    ("made", "shown"),
+    [
+        ("C(load())(2)", "f(g(load()), x)"),
+        ("C(n=[1])(2)", "f(g([1]), x)"),
+        ("C(load())(2)\nC(3)", None),
+        ("def main(y):\n    C(y)(2)", None),
+        ("class D(C):\n    pass\nC(1)(2)", None),
+    ],
+)
+def test_what_the_only_object_is_made_of_is_written_there_as_well(made: str, shown: str | None) -> None:
+    text = "def load():\n    return 1\nclass C:\n    def __init__(self, n):\n        self.a = g(n)\n"
+    text += "    def __call__(self, x):\n        return f(self.a, x)\n"
+    found = list(attributes_once(text + made + "\n"))
+    assert len(found) == (1 if shown else 0)
+    assert shown is None or shown in found[0]
+
+
 def test_a_module_that_keeps_nothing_becomes_a_function() -> None:
     text = "class C(torch.nn.Module):\n    def forward(self, x):\n        return x\ntorch.compile(C())(1)\n"
     assert any("def " in found and "class " not in found for found in classes_to_functions(text)), list(classes_to_functions(text))
