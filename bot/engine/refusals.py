@@ -152,6 +152,8 @@ class TwoRuns:
 
     def _of_eager(self, lookups: Lookups) -> Ended:
         eager, last = self.eager, last_line(self.eager) or "nothing was printed"
+        if eager.status == "exit" and eager.text.strip():
+            last = f"its last line: {last}"  # the program's own words, which may say anything
         if fault := self._broken():
             said = f"without the compiler the program was not run to its end, by a fault of the machine{self._ended()}: {last}"
             return Ended("error", "machine_fault", said, machine_fault=fault)

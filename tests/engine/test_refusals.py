@@ -197,7 +197,7 @@ def test_the_eager_error_is_the_exceptions_own_line() -> None:
 @pytest.mark.parametrize(
     ("eager", "said"),
     [
-        ({"status": "exit", "exit": 3, "calls": 1, "text": "so long\n"}, "fails in eager as well (exit status 3): so long"),
+        ({"status": "exit", "exit": 3, "calls": 1, "text": "so long\n"}, "fails in eager as well (exit status 3): its last line: so long"),
         ({"status": "signal", "signal": "SIGSEGV", "calls": 1}, "fails in eager as well (SIGSEGV): nothing was printed"),
     ],
 )
