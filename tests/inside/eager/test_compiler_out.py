@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch")
+from tests.inside.forked import BOOT, Ended, Forks
 
-BOOT = Path(__file__).parents[3] / "bot" / "inside" / "boot.py"
+pytest.importorskip("torch")
 
 MODEL = """
 import torch
@@ -33,12 +33,25 @@ x = torch.randn(4, 3, requires_grad=True)
 """
 
 
-def control(path: Path, body: str, *options: str, encoding: str = "utf-8") -> tuple[int, int, str]:
-    """Exit status, calls that reached the compiler (-1: no marker), all output."""
+_shared: list[Forks] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def shared(forks: Forks) -> None:
+    _shared[:] = [forks]
+
+
+def control(path: Path, body: str, *options: str, encoding: str = "utf-8", fresh: bool = False) -> tuple[int, int, str]:
+    """Exit status, calls that reached the compiler (-1: no marker), all output; where `fresh`, of an interpreter of its own, not a fork."""
     script = path / "repro.py"
     script.write_text(textwrap.dedent(body), encoding=encoding)
-    command = [sys.executable, str(BOOT), "control", *options, str(script), "argument"]
-    ran = subprocess.run(command, cwd=path, capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": ""}, timeout=100)
+    words, env = ["control", *options, str(script), "argument"], {**os.environ, "PYTHONPATH": ""}
+    if fresh:
+        command = [sys.executable, str(BOOT), *words]
+        done = subprocess.run(command, cwd=path, capture_output=True, text=True, check=False, env=env, timeout=100)
+        ran = Ended(done.returncode, done.stdout, done.stderr)
+    else:
+        ran = _shared[0].run(*words, cwd=path, env=env)
     said = re.findall(r"^\[compiler-out\] reached: (\d+) raised: \d+.*$", ran.stderr, re.MULTILINE)
     return ran.returncode, int(said[-1]) if said else -1, ran.stdout + ran.stderr
 
@@ -98,7 +111,7 @@ def everything() -> str:
 
 @pytest.mark.parametrize("options", [pytest.param((), id="eager"), pytest.param(("--fp64",), id="fp64", marks=pytest.mark.all)])
 def test_every_way_into_the_compiler_is_eager_and_counted(tmp_path: Path, everything: str, options: tuple[str, ...]) -> None:
-    status, reached, output = control(tmp_path, everything, *options)
+    status, reached, output = control(tmp_path, everything, *options, fresh=True)
     assert status == 0, output
     assert "ALL DONE" in output
     assert reached >= 20
@@ -198,7 +211,7 @@ def test_other_processes_of_the_program_run_eager(tmp_path: Path) -> None:
 
 def test_nobody_called_the_compiler(tmp_path: Path) -> None:
     collects = "import gc\nassert gc.isenabled() and not gc.get_freeze_count() and not gc.get_stats()[2]['collections']\n"
-    assert control(tmp_path, f"{collects}import torch\ntorch.ones(3).sin()\n")[:2] == (0, 0)
+    assert control(tmp_path, f"{collects}import torch\ntorch.ones(3).sin()\n", fresh=True)[:2] == (0, 0)
 
 
 def test_what_torch_compiles_for_itself_is_not_counted(tmp_path: Path) -> None:

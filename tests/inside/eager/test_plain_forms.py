@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -15,7 +16,8 @@ import torch._higher_order_ops as control_flow  # noqa: E402
 import torch.nn.attention.flex_attention as flex  # noqa: E402
 
 from bot.inside.eager import plain_forms  # noqa: E402
-from bot.inside.protocol import command, read_reached  # noqa: E402
+from bot.inside.protocol import read_reached  # noqa: E402
+from tests.inside.forked import Forks  # noqa: E402
 
 pytestmark = pytest.mark.slow  # the eager forms compile
 X = torch.arange(12.0).reshape(4, 3)
@@ -98,12 +100,12 @@ ALIAS = """
         ("v @ v @ v.x", "torch.compile(f)(torch.ones(2))", 1, "AttributeError: 'Tensor' object has no attribute 'x'"),
     ],
 )
-def test_a_control_whose_operation_cannot_be_compiled(tmp_path: Path, body: str, call: str, status: int, said: str) -> None:
+def test_a_control_whose_operation_cannot_be_compiled(tmp_path: Path, forks: Forks, body: str, call: str, status: int, said: str) -> None:
     script = tmp_path / "fail.py"
     script.write_text(textwrap.dedent(ALIAS).format(body=body, call=call))
     plain = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
     assert plain.returncode == 1, "the eager form fails where the compiler does"
-    done = subprocess.run(command(sys.executable, "control", str(script)), capture_output=True, text=True, check=False)
+    done = forks.run("control", str(script), cwd=tmp_path, env=os.environ)
     assert done.returncode == status, done.stderr
     assert said in done.stdout + done.stderr
     assert read_reached(done.stderr)[0].calls > 0
@@ -129,13 +131,14 @@ REFUSED = """
     ],
 )
 def test_what_an_operation_refuses_before_it_compiles_is_refused_in_the_control(
-    tmp_path: Path, shape: tuple[int, ...], grad: bool, error: str, said: str
+    tmp_path: Path, forks: Forks, shape: tuple[int, ...], grad: bool, error: str, said: str
 ) -> None:
     script = tmp_path / "fail.py"
     script.write_text(textwrap.dedent(REFUSED).format(shape=shape, grad=grad, error=error))
-    for words in ([sys.executable, str(script)], command(sys.executable, "control", str(script))):
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    plain = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    control = forks.run("control", str(script), cwd=tmp_path, env=os.environ)
+    for done in (plain, control):
         assert done.returncode == 0, done.stderr
         assert "refused:" in done.stdout
         assert said in done.stdout
-    assert read_reached(done.stderr)[0].calls == 2, "torch.compile and what it gives, not the operation"
+    assert read_reached(control.stderr)[0].calls == 2, "torch.compile and what it gives, not the operation"
