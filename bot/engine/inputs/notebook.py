@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import dis
 import inspect
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from itertools import groupby
 from types import CodeType
 from typing import Any
 
-from bot.engine.inputs.taken import NotUnderstood, Taken
+from bot.engine.inputs.taken import NotUnderstood, Taken, json_of
 
 # A magic that runs its own line or cell as Python, and what stands in front of the Python.
 _TIMED = re.compile(r"^(?P<indent>\s*)%{1,2}(?:time|timeit|prun|capture)\b(?P<code>.*)$")
@@ -59,7 +58,7 @@ def read(raw: str) -> Taken:
     """The notebook in the JSON text `raw` as a script: up to the cell whose kept output is an error, else all cells. Raises NotUnderstood
     where it is no notebook of Python, or holds no code."""
     try:
-        held = json.loads(raw)
+        held = json_of(raw)
         language = str(((held.get("metadata") or {}).get("kernelspec") or {}).get("language") or "python").lower()
         sheets = held["cells"] if "cells" in held else [cell for sheet in held["worksheets"] for cell in sheet["cells"]]
         cells = [cell for cell in sheets if cell["cell_type"] == "code"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from bot.models.result import TakenAs
 
@@ -24,6 +26,15 @@ what X may be:
   a notebook (.ipynb)                          its code cells in order
   a text or an archive with one of these       a code block, a session of the interpreter; the one file
 """
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def json_of(text: str) -> Any:
+    """What the JSON `text` holds. Half of a surrogate pair, which JSON can name and no file can hold, is a question mark. Raises ValueError
+    or RecursionError where it cannot be read."""
+    found = json.loads(text)
+    return json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")) if _HALF.search(text) else found
 
 
 class NotUnderstood(Exception):

@@ -6,7 +6,6 @@ begin with a tab. The payload of the artifact `fx_graph_runnable` is a script th
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from typing import Any, BinaryIO
 
 from bot.engine.inputs.bodies import with_bodies
 from bot.engine.inputs.printed import as_dump
-from bot.engine.inputs.taken import DumpedGraph
+from bot.engine.inputs.taken import DumpedGraph, json_of
 
 _RECORD = re.compile(rb"[VDIWEC]\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{")
 # Graphs as they are printed for people: of Dynamo, and of an inference after AOTAutograd.
@@ -161,7 +160,7 @@ def _parsed(line: bytes) -> dict[str, Any] | None:
     if match is None:
         return None
     try:
-        found = json.loads(line[match.end() - 1 :])
+        found = json_of(line[match.end() - 1 :].decode())
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

@@ -163,3 +163,11 @@ def test_what_is_left_of_a_magic_needs_no_loop():
 def test_a_notebook_without_await_has_no_loop():
     found = notebook.read(of_cells("async def f():\n    await g()\n", "x: int = 1\n"))
     assert found.text == "# cell 1\nasync def f():\n    await g()\n\n# cell 2\nx: int = 1\n"
+
+
+def test_half_of_a_surrogate_pair_which_no_script_can_hold():
+    found = notebook.read(of_cells("x = '\ud800'\n", "y = '\U0001f600'\n", "%time z\ud800\n"))
+    assert found.text is not None
+    assert "x = '?'" in found.text.encode().decode()
+    assert "y = '\U0001f600'" in found.text
+    "".join(found.notes).encode()
