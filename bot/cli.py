@@ -195,14 +195,14 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
         sys.stderr.write(f"{remarks([f'{path} looks like {error}'])}\n{taken.ACCEPTED}")
         if not path.is_file():  # nothing that a result could be about; reading a pipe would wait for its writer
             raise SystemExit(UNUSABLE) from None
-        why = f"{path.name} looks like {error}"
+        why = _storable(f"{path.name} looks like {error}")
         return {"target": Target(path.resolve(), None, ()), "taken": InputTaken(taken_as="script", detail=why), "unusable": why}
     if found.text is None:
         return {"target": target}
     if found.taken_as == "notebook":
         prepare.look_beside(path)
     sys.stderr.write(remarks([f"took {path} for {found.detail}", *found.notes]))
-    told = InputTaken(taken_as=found.taken_as, detail="; ".join((found.detail, *found.notes)))
+    told = InputTaken(taken_as=found.taken_as, detail=_storable("; ".join((found.detail, *found.notes))))
     # a notebook imports what is beside it
     beside = [path.resolve().parent] if found.taken_as == "notebook" else []
     return {
@@ -213,6 +213,11 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
         "then": found.then,
         "otherwise": found.otherwise,
     }
+
+
+def _storable(text: str) -> str:
+    """`text` as a file can hold it: names of files need not be UTF-8."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> int:

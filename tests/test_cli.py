@@ -272,6 +272,17 @@ def test_arguments_of_the_process_are_the_default(asked: list[Options], script: 
     assert len(asked) == 1
 
 
+def test_a_name_that_is_not_utf_8_can_be_told_of(asked: list[Options], tmp_path: Path) -> None:
+    """It stands in result.json, of an input that is no program."""
+    odd = Path(os.fsdecode(os.fsencode(tmp_path / "a") + b"\xff.txt"))
+    odd.write_text("a text")
+    main(["run", str(odd)])
+    said, found = asked[-1].unusable, asked[-1].taken
+    assert found is not None
+    assert said.startswith("a?.txt looks like")
+    assert found.detail.encode()
+
+
 def test_a_pipe_is_not_waited_for(script: str, capsys: pytest.CaptureFixture[str]) -> None:
     """As of `run <(...)`: whoever opened it for reading would wait for its writer."""
     os.mkfifo("pipe.py")
