@@ -159,7 +159,7 @@ _COOKIE = re.compile(
 )
 # Of any scheme; what is put together there, `{token}`, is no value.
 _HEADER = re.compile(
-    rf"((?i:\bauthorization|\bx-[a-z]{{1,20}}-(?:token|key)|\bsubscription-key)(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE})"
+    rf"((?i:(?:\b|\\[nrt])(?:authorization|x-[a-z]{{1,20}}-(?:token|key)|subscription-key))(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE})"
     r"(?:[A-Za-z][A-Za-z0-9-]{1,30} )?)(?=[^\s'\"]{0,100}?\d)[A-Za-z0-9._~+/=:-]{16,2000}"
 )
 _NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})(?:(?!\\n)\S)+")
