@@ -20,7 +20,8 @@ class Prepared:
 class Fixtures:
     """The fixtures that are functions of the file `text`, whose `tree` is given.
 
-    Left alone are those with parameters or asynchronous ones, and those that need one of another file or of pytest's own.
+    Left alone are asynchronous ones, and those that need one of another file or of pytest's own: of that only the parameter may be
+    asked for, where the fixture lists its parameters.
     """
 
     def __init__(self, text: str, tree: ast.Module) -> None:
@@ -29,7 +30,7 @@ class Fixtures:
         self._functions: dict[str, ast.FunctionDef] = {}
         for function in (s for s in tree.body if isinstance(s, ast.FunctionDef)):
             mark = next((d for d in function.decorator_list if _is_fixture(d)), None)
-            if mark is None or len(function.decorator_list) > 1 or _named(mark, "params") is not None:
+            if mark is None or len(function.decorator_list) > 1 or not _asks_at_most_for_its_parameter(function, mark):
                 continue
             name = _named(mark, "name")
             known = name.value if isinstance(name, ast.Constant) else function.name
@@ -48,8 +49,9 @@ class Fixtures:
         """Those of a test's `parameters` that are fixtures of the file."""
         return [name for name in parameters if name in self._functions]
 
-    def prepared(self, names: Iterable[str]) -> Prepared | None:
-        """What calls the fixtures of these `names`, and those that they need; None where one cannot be called."""
+    def prepared(self, names: Iterable[str], case: str = "") -> Prepared | None:
+        """What calls the fixtures of these `names`, and those that they need; None where one cannot be called. One with parameters is given
+        that which the name of the `case` holds, else the first."""
         order = self._order(names)
         if order is None:
             return None
@@ -61,8 +63,11 @@ class Fixtures:
             # an empty line: a failure names the others by their numbers
             for number in range(mark.lineno - 1, mark.end_lineno or mark.lineno):
                 lines[number] = ""
-            given = ", ".join(f"{needed}={values[needed]}" for needed in _parameters(function))
-            call = f"{function.name}({given})"
+            given = [f"{needed}={values[needed]}" for needed in self._needs(name)]
+            if listed := _listed(mark):
+                chosen = next((one for one in listed if _shown(one) in case.split("-")), listed[0])
+                given.append(f"request=type('Request', (), {{'param': {ast.unparse(chosen)}}})")
+            call = f"{function.name}({', '.join(given)})"
             values[name] = self._free(f"{name}_value")
             if _yields(function):
                 # kept: one that nothing holds is closed at once, and so taken down
@@ -81,12 +86,16 @@ class Fixtures:
                 return True
             if name in above or name not in self._functions:
                 return False
-            if not all(add(needed, (*above, name)) for needed in _parameters(self._functions[name])):
+            if not all(add(needed, (*above, name)) for needed in self._needs(name)):
                 return False
             order.append(name)
             return True
 
         return order if all(add(name, ()) for name in names) else None
+
+    def _needs(self, name: str) -> list[str]:
+        has_parameter = bool(_listed(self._marks[name]))
+        return [needed for needed in _parameters(self._functions[name]) if not has_parameter or needed != "request"]
 
     def _free(self, name: str) -> str:
         while name in self._taken:
@@ -102,6 +111,25 @@ def _is_fixture(decorator: ast.expr) -> bool:
 def _named(mark: ast.expr, name: str) -> ast.expr | None:
     """What a decorator is given by that name."""
     return next((k.value for k in mark.keywords if k.arg == name), None) if isinstance(mark, ast.Call) else None
+
+
+def _listed(mark: ast.expr) -> list[ast.expr]:
+    """The parameters that the mark of a fixture lists."""
+    params = _named(mark, "params")
+    return list(params.elts) if isinstance(params, (ast.List, ast.Tuple)) else []
+
+
+def _shown(value: ast.expr) -> str:
+    return str(value.value) if isinstance(value, ast.Constant) else ast.unparse(value)
+
+
+def _asks_at_most_for_its_parameter(function: ast.FunctionDef, mark: ast.expr) -> bool:
+    if _named(mark, "params") is None:
+        return True
+    asked = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == "request"]
+    of_it = [node for node in ast.walk(function) if isinstance(node, ast.Attribute) and node.attr == "param" and node.value in asked]
+    own = any(isinstance(one, ast.Starred) or ast.unparse(one).startswith("pytest.param(") for one in _listed(mark))
+    return "request" in _parameters(function) and len(asked) == len(of_it) and bool(_listed(mark)) and not own
 
 
 def _parameters(function: ast.FunctionDef) -> list[str]:

@@ -103,7 +103,7 @@ def _package_of(file: Path, directory: Path) -> str:
 def _calls(call: _Call, names: list[str], case: str | None, fixtures: Fixtures, automatic: Sequence[str]) -> Iterator[str]:
     """The file with a call of its test for each case, behind what its fixtures, and those `automatic` ones, give."""
     own = fixtures.needed_by(call.unset(names))
-    prepared = fixtures.prepared([*automatic, *own])
+    prepared = fixtures.prepared([*automatic, *own], case or "")
     if prepared is None:
         return
     before = "".join(f"{statement}\n" for statement in prepared.statements)

@@ -291,7 +291,16 @@ class TestIn:
         raise KeyError(box)
 
 
+@pytest.fixture(params=[1, 2])
+def asking(request):
+    return request.node.name
+
+
 def test_several(several):
+    raise KeyError(several)
+
+
+def test_asking(asking):
     pass
 
 
@@ -321,6 +330,8 @@ def raised_by(text: str) -> tuple[object, ...]:
         ("::test_both[1-6]", (1, 6, [4]), (1, 6, [4])),
         ("::TestIn::test_it", ([4],), ([4],)),
         ("::test_alone", ([],), (["lowering"],)),
+        ("::test_several", (1,), (1,)),
+        ("::test_several[2]", (2,), (2,)),
     ],
 )
 def test_fixtures_of_the_file_are_called(tmp_path: Path, node: str, first: tuple[object, ...], last: tuple[object, ...]) -> None:
@@ -336,7 +347,7 @@ def test_fixtures_of_the_file_are_called(tmp_path: Path, node: str, first: tuple
         assert line in (before[number], "")  # the failure names lines by their numbers
 
 
-@pytest.mark.parametrize("node", ["::test_several", "::test_placed"])
+@pytest.mark.parametrize("node", ["::test_asking", "::test_placed"])
 def test_what_pytest_alone_can_give_is_no_source(tmp_path: Path, node: str) -> None:
     (tmp_path / "test_them.py").write_text(FIXTURES, encoding="utf-8")
     assert source_of(Target(None, "pytest", ("test_them.py" + node,)), tmp_path) is None
