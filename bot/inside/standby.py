@@ -22,7 +22,7 @@ from .gpus import VISIBLE, alike
 from .protocol import Question
 from .shortcuts import shortcut
 from .spare import InWaiting, answer_one, pipes
-from .warm import initialise_for_gpu
+from .warm import initialize_for_gpu
 
 # A standby holds memory of the GPU itself: one that finds less than this share of it free leaves.
 LEAST_FREE = 0.25
@@ -90,4 +90,4 @@ def _start_gpu() -> None:
         # with the hash of its compiler, which is another program
         importlib.import_module("torch.utils._triton").triton_hash_with_backend()
     with shortcut("what a first compile for the GPU makes"):
-        initialise_for_gpu()
+        initialize_for_gpu()

@@ -112,7 +112,7 @@ def _initialise_passes() -> None:
     joint_graph: Any = importlib.import_module("torch._inductor.fx_passes.joint_graph")
     post_grad: Any = importlib.import_module("torch._inductor.fx_passes.post_grad")
     if CUDA_ARCH in os.environ:
-        initialise_for_gpu()
+        initialize_for_gpu()
     elif not sees_gpu():
         # torch 2.9 asks for no device
         joint_graph.lazy_init(*[torch.device("cpu")][: len(inspect.signature(joint_graph.lazy_init).parameters)])
@@ -125,7 +125,7 @@ def _initialise_passes() -> None:
             importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list()
 
 
-def initialise_for_gpu() -> None:
+def initialize_for_gpu() -> None:
     """What the first compile for the GPU makes once in each process: in one that waits with the GPU started, or where there is none.
 
     Raises:

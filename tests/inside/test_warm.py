@@ -159,7 +159,7 @@ def test_what_is_made_for_the_gpu_keeps_no_table_that_a_program_may_change(monke
     # tracing the patterns asks for the table; without a GPU it is asked here
     monkeypatch.setattr(joint_graph, "lazy_init", lambda device: decomposition.select_decomp_table())
     monkeypatch.setattr(post_grad, "lazy_init", lambda: None)
-    warm.initialise_for_gpu()
+    warm.initialize_for_gpu()
     own = object()
     monkeypatch.setitem(decomposition.decompositions, torch.ops.aten.softplus.default, own)
     try:
