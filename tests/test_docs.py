@@ -17,6 +17,7 @@ PAGES = [*sorted((ROOT / "docs").glob("*.md")), *sorted(ROOT.glob("*.md"))]
 PATH = re.compile(r"(?<![\w./:@-])(?:bot|docs|scripts|tests|examples|tools|docker|\.github|\.ci)/[\w./*-]*[\w*/]")
 # A path that leaves out where it begins, as in `inside/server.py`: nobody can open it.
 SHORTENED = re.compile(r"[a-z_]\w*(?:/\w+)+\.py")
+TO_FILL_IN = re.compile(r"/[A-Z_]{2,}(?:\.\w+)?$")
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CALL = re.compile(r"(?:([A-Za-z_]\w*)\.)?([A-Za-z_]\w*)\(\)")
@@ -53,6 +54,11 @@ def bound(body: list[ast.stmt]) -> set[str]:
 
 
 MODULES = sorted((ROOT / "bot").rglob("*.py"))
+SCRIPTS = [
+    path
+    for path in sorted((ROOT / "scripts").rglob("*"))
+    if path.is_file() and (path.suffix == ".py" or re.match(rb"#!.*python", path.read_bytes()))
+]
 
 
 def defined(where: list[Path], owner: str | None, name: str) -> bool:
@@ -68,17 +74,20 @@ def defined(where: list[Path], owner: str | None, name: str) -> bool:
 def test_there_are_pages_and_modules() -> None:
     assert len(PAGES) > 10
     assert len(MODULES) > 100
+    assert len(SCRIPTS) > 10
 
 
 def wrong_paths(text: str) -> list[str]:
     found = []
     for match in PATH.finditer(text):
         # `FILE::TEST` is a test of some repository; in capitals stands what the reader fills in
-        if text[match.end() :].startswith("::") or re.search(r"/[A-Z_]{2,}(?:\.\w+)?$", match[0]):
+        if text[match.end() :].startswith("::") or TO_FILL_IN.search(match[0]):
             continue
         if not any(ROOT.glob(match[0].rstrip("/"))):
             found.append(match[0])
-    shortened = [span for span in SPAN.findall(text) if SHORTENED.fullmatch(span) and not PATH.fullmatch(span)]
+    shortened = [
+        span for span in SPAN.findall(text) if SHORTENED.fullmatch(span) and not PATH.fullmatch(span) and not TO_FILL_IN.search(span)
+    ]
     return found + shortened
 
 
@@ -137,17 +146,26 @@ def test_what_a_page_names_exists(page: Path) -> None:
     assert wrong_links(page, prose) == []
 
 
+def comments(text: str) -> str:
+    """What a module says of itself: comments and docstrings."""
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    return "\n".join(token.string for token in tokens if token.type == tokenize.COMMENT or token.string.startswith('"""'))
+
+
 def wrong_in_comments(text: str) -> list[str]:
     """Paths of modules and pages of ours. Others are of other projects: examples, files of PyTorch's."""
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    said = "\n".join(token.string for token in tokens if token.type == tokenize.COMMENT or token.string.startswith('"""'))
     packages = {path.name for path in (ROOT / "bot").iterdir() if path.is_dir()}
-    return [path for path in wrong_paths(said) if path.startswith(("bot/", "docs/")) or path.partition("/")[0] in packages]
+    return [path for path in wrong_paths(comments(text)) if path.startswith(("bot/", "docs/")) or path.partition("/")[0] in packages]
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_a_comment_names_exists(path: Path) -> None:
     assert wrong_in_comments(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_script_says_of_itself_exists(path: Path) -> None:
+    assert wrong_paths(comments(path.read_text(encoding="utf-8"))) == []
 
 
 def test_a_wrong_path_in_a_comment_is_seen() -> None:
