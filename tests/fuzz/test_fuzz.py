@@ -5,10 +5,14 @@ A hundred inputs of each in a run of the tests; as many as wanted by `scripts/fu
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import os
 import re
+import tarfile
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,6 +33,8 @@ from bot.action.report import excerpt, result_dir
 from bot.action.report.render import notes
 from bot.action.report.render.rendering import COMMENT_LIMIT, annotations_of, render
 from bot.action.report.render.text import size
+from bot.engine.inputs.take import take
+from bot.engine.inputs.taken import NotUnderstood, Place
 from bot.failure.messages import essence, normalize
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -215,6 +221,97 @@ def test_results(roll: Dice) -> None:
         body = render(reports.report(section))
         assert size(body) <= COMMENT_LIMIT
         github_page.check(body, reports.MARKER, links=LINKS)
+
+
+# --- what `torch-minify run` is given
+
+DUMPS = {path.name: path.read_text(encoding="utf-8") for path in sorted((FIXTURES / "dumps").glob("*/*.txt"))}
+CELLS = (
+    "import torch\n%matplotlib inline\n",
+    "!pip install x\nfor i in y:\n    %time f(i)\n",
+    "async def g():\n    await h()\nawait g()\n",
+    "torch.compile(f)(x)\n",
+)
+# As torch 2.13 names what is in an exported program, and in a package.
+PARTS = ("archive_format", "byteorder", "models/model.json", "data/weights/weight_0", "data/aotinductor/model/abc.wrapper.so", "version")
+
+
+def a_notebook(roll: Dice) -> str:
+    outputs = [
+        [],
+        [{"output_type": "stream"}],
+        [{"output_type": "error", "ename": "InductorError", "evalue": "", "traceback": ["torch/_inductor/x.py"]}],
+    ]
+    cells = [
+        {
+            "cell_type": "code",
+            "source": roll.choice((cell, cell.splitlines(keepends=True), roll.changed([cell]))),
+            "outputs": roll.choice(outputs),
+        }
+        for cell in CELLS
+    ]
+    made = {"cells": cells, "metadata": {"kernelspec": {"language": "python"}}, "nbformat": 4}
+    if roll.random() < 0.5:
+        roll.spoil(made)
+    return json.dumps(made)
+
+
+def a_text(roll: Dice) -> tuple[str, bytes]:
+    """A trace, a dumped script, a notebook or a text that quotes one, changed or as it was."""
+    name = "a.ipynb" if roll.random() < 0.3 else roll.choice(list(DUMPS))
+    text = a_notebook(roll) if name == "a.ipynb" else DUMPS[name]
+    if roll.random() < 0.2:
+        name, text = "issue.md", f"It fails.\n\n```python\n{text}\n```\n"
+    if roll.random() < 0.8:
+        text = roll.changed([text], 4, 10_000)
+    return name, text.encode("utf-8", "surrogatepass")
+
+
+def an_archive(roll: Dice) -> tuple[str, bytes]:
+    """Some of these in a zip or a tar, under names of any sort; or the files of an exported program, or of a package."""
+    out, of_torch = io.BytesIO(), roll.random() < 0.4
+    held = (
+        [(f"program/{part}", b"x") for part in PARTS if roll.random() < 0.8]
+        if of_torch
+        else [a_text(roll) for _ in range(roll.randint(0, 3))]
+    )
+    held = [(name.removesuffix(".txt") if roll.random() < 0.8 else f"{roll.odd()}/{roll.text(2)}", data) for name, data in held]
+    if of_torch or roll.random() < 0.5:
+        with zipfile.ZipFile(out, "w", roll.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as packed:
+            for name, data in held:
+                packed.writestr(name.encode("utf-8", "replace").decode().replace("\0", "") or "x", data)
+        return roll.choice(("a.pt2", "a.zip")), out.getvalue()
+    with tarfile.open(fileobj=out, mode=roll.choice(("w", "w:gz"))) as rolled:
+        for name, data in held:
+            entry = tarfile.TarInfo(name.encode("utf-8", "replace").decode())
+            entry.size, entry.type = len(data), roll.choice((tarfile.REGTYPE, tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.FIFOTYPE))
+            rolled.addfile(entry, io.BytesIO(data))
+    return "a.tar.gz", out.getvalue()
+
+
+@fuzzed
+@given(dice)
+def test_inputs(roll: Dice) -> None:
+    """Traces, dumps, notebooks, packages and archives: a program that can be written, or a sentence that says what it looks like."""
+    name, data = a_text(roll) if roll.random() < 0.6 else an_archive(roll)
+    if roll.random() < 0.2:
+        name, data = f"{name}.gz", gzip.compress(data, 1)
+    if roll.random() < 0.3:
+        at = roll.randint(0, len(data))
+        data = data[:at] + roll.randbytes(roll.choice((0, 1, 4))) + data[at + roll.choice((0, 1, 4, 4000)) :]
+    with tempfile.TemporaryDirectory() as where:
+        path, scratch = Path(where, name.removesuffix(".txt")), Path(where, "scratch")
+        scratch.mkdir()
+        path.write_bytes(data)
+        try:
+            found = take(Place(path, scratch, roll.choice((None, None, "0/0", roll.odd())), torch=roll.choice(("", "2.13.0+cpu"))))
+            said = (found.text or "", found.then, found.otherwise, found.detail, *found.notes)
+        except NotUnderstood as error:
+            said = (str(error),)
+        assert any(said)
+        for text in said:
+            text.encode()
+        assert {entry.name for entry in Path(where).iterdir()} == {path.name, "scratch"}
 
 
 # --- signatures
