@@ -26,6 +26,7 @@ _NON_NEGATIVE_NAMES = (
 )
 _NON_NEGATIVE = frozenset(_NON_NEGATIVE_NAMES.split())
 _INDEX_USERS = ("index", "gather", "scatter", "embedding", "take", "nll", "one_hot", "cross_entropy")
+_OVERWRITES = ("index_put", "_unsafe_index_put", "index_copy", "setitem")
 
 
 class Policy(Enum):
@@ -209,10 +210,10 @@ class _Builder:
         return outputs[0] if len(outputs) == 1 else tuple(outputs), alive
 
     def _finish(self, kept: list[Node], output: Arg, stand_in: dict[str, Arg]) -> Graph:
-        users: dict[str, list[str]] = {}
+        users: dict[str, list[Node]] = {}
         for n in kept:
             for name in n.uses():
-                users.setdefault(name, []).append(n.target)
+                users.setdefault(name, []).append(n)
         used = {*users, *refs(output)}
         new: list[Input] = []
         for name in stand_in:
@@ -226,7 +227,7 @@ class _Builder:
         graph = self.graph
         return drop_unused(replace(graph, inputs=(*graph.inputs, *new), nodes=tuple(kept), output=output))
 
-    def _cut_input(self, name: str, meta: Meta, producer: Node, users: list[str]) -> Input:
+    def _cut_input(self, name: str, meta: Meta, producer: Node, users: list[Node]) -> Input:
         floating = is_floating(meta.dtype)
         value = fresh_value(meta, producer.target, users, varied=self.program.recipe.accuracy)
         return Input(name, meta, value, requires_grad=self.program.recipe.needs_gradients and floating)
@@ -241,20 +242,30 @@ def is_floating(dtype: str) -> bool:
     return dtype.startswith(("float", "bfloat", "complex"))
 
 
-def fresh_value(meta: Meta, producer: str, users: Iterable[str] = (), *, varied: bool = False) -> Value:
-    """How to make a value of this `meta` for the result of the dropped operation `producer`, legal for the targets in `users` if possible.
+def fresh_value(meta: Meta, producer: str, users: Iterable[Node] = (), *, varied: bool = False) -> Value:
+    """How to make a value of this `meta` for the result of the dropped operation `producer`, legal for the nodes in `users` if possible.
 
     Results that are never negative stay so (a logarithm may follow); an index is 0, which is always within bounds. `varied`: integers
-    take every value of a byte, since wrong numbers show themselves at the ends.
+    take every value of a byte, since wrong numbers show themselves at the ends; and no place is written twice, which leaves open what it
+    holds.
     """
+    users = list(users)
     if is_floating(meta.dtype):
         words = producer.split(".")
         return Value("rand") if any(word in _NON_NEGATIVE for word in words) else Value("randn")
-    if any(part in user for user in users for part in _INDEX_USERS):
+    if varied and len(meta.shape) == 1 and any(map(_overwrites, users)):
+        return Value("arange")
+    if any(part in user.target for user in users for part in _INDEX_USERS):
         return Value("zeros")
     if not varied or meta.dtype == "bool":
         return Value("randint", (0, 2))
     return Value("randint", (-128, 128) if meta.dtype == "int8" else (0, 256))
+
+
+def _overwrites(node: Node) -> bool:
+    """Whether a node writes to places that it is given, and adds nothing up there."""
+    adds = True in node.args[3:] or dict(node.kwargs).get("accumulate") is True
+    return not adds and any(word.removesuffix("_") in _OVERWRITES for word in node.target.split("."))
 
 
 def _shows(node: Node) -> bool:

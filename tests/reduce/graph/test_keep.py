@@ -135,10 +135,29 @@ def test_cut_inputs_have_gradients_where_a_backward_fails(recipe: Recipe) -> Non
 
 def test_fresh_values_are_legal_for_their_users() -> None:
     index = tensor(3, dtype="int64")
-    assert fresh_value(index, "torch.ops.aten.argmax.default", ["torch.ops.aten.embedding.default"]) == Value("zeros")
-    assert fresh_value(index, "torch.ops.aten.argmax.default", ["torch.ops.aten.add.Tensor"]) == Value("randint", (0, 2))
+    assert fresh_value(index, "torch.ops.aten.argmax.default", [op("e", "torch.ops.aten.embedding.default", meta=index)]) == Value("zeros")
+    assert fresh_value(index, "torch.ops.aten.argmax.default", [op("a", "torch.ops.aten.add.Tensor", meta=index)]) == Value(
+        "randint", (0, 2)
+    )
     assert fresh_value(SQUARE, "torch.ops.aten.softmax.int") == Value("rand")
     assert fresh_value(SQUARE, "torch.ops.aten.sin.default") == Value("randn")
+
+
+@pytest.mark.parametrize(
+    ("target", "more", "varied", "kind"),
+    [
+        ("torch.ops.aten.index_put.default", (), True, "arange"),
+        ("torch.ops.aten.index_put_.default", (), True, "arange"),
+        ("operator.setitem", (), True, "arange"),
+        ("torch.ops.aten.index_put.default", (True,), True, "zeros"),
+        ("torch.ops.aten.index_put.default", (), False, "zeros"),
+        ("torch.ops.aten.index.Tensor", (), True, "zeros"),
+    ],
+)
+def test_no_place_is_written_twice_where_numbers_are_compared(target: str, more: tuple[bool, ...], varied: bool, kind: str) -> None:
+    index = tensor(3, dtype="int64")
+    user = op("p", target, Ref("x"), (Ref("i"),), Ref("v"), *more, meta=SQUARE)
+    assert fresh_value(index, "argmax.default", [user], varied=varied).kind == kind
 
 
 def test_bodies_stay_with_their_caller() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph.form import Graph, Input, Program, Ref, refs
+from bot.reduce.graph.form import Graph, Input, Node, Program, Ref, refs
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.keep import fresh_value, is_floating
 from bot.reduce.graph.naming import bind_symbols
@@ -49,12 +49,12 @@ def _alone(program: Program, body: Graph) -> Program | None:
     needed = drop_unused(body)
     if not results or not all(item.meta.is_tensor for item in needed.inputs):
         return None
-    users = {item.name: [n.target for n in body.nodes if item.name in n.uses()] for item in needed.inputs}
+    users = {item.name: [n for n in body.nodes if item.name in n.uses()] for item in needed.inputs}
     inputs = tuple(_input(program, item, users[item.name]) for item in needed.inputs)
     output = Ref(results[0]) if len(results) == 1 else tuple(Ref(name) for name in results)
     return program.with_graph(drop_unused(replace(needed, inputs=inputs, output=output)))
 
 
-def _input(program: Program, item: Input, users: list[str]) -> Input:
+def _input(program: Program, item: Input, users: list[Node]) -> Input:
     differentiable = program.recipe.needs_gradients and is_floating(item.meta.dtype)
     return replace(item, value=fresh_value(item.meta, "", users), requires_grad=differentiable)

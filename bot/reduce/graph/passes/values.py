@@ -40,7 +40,7 @@ def _with_plain_value(program: Program, item: Input) -> Input:
 
 def plain_value(program: Program, item: Input) -> Value:
     """Plain values of the dtype of `item` that its users in `program` can take."""
-    users = [n.target for n in program.graph.nodes if item.name in n.uses()]
+    users = [n for n in program.graph.nodes if item.name in n.uses()]
     return fresh_value(item.meta, "", users, varied=program.recipe.accuracy)
 
 
