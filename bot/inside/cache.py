@@ -50,7 +50,7 @@ def remember_instructions() -> None:
     """Keep in the cache directory which vector instructions were seen to work: each process that compiles C++ loads a probe for each
     kind in a process of its own (torch 2.11 imports torch there, which takes seconds).
 
-    Where there is no GPU the parent has asked before its children come; with one, asking may initialise the driver in it.
+    Where there is no GPU the parent has asked before its children come; with one, asking may initialize the driver in it.
     """
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     if not cache:

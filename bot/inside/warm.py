@@ -57,7 +57,7 @@ def warm_up() -> dict[str, Any]:
     for name in (*MODULES, *(() if sees_gpu() else GENERATORS)):
         with shortcut(f"importing {name}"), contextlib.suppress(ImportError):
             importlib.import_module(name)
-    tables = _initialise_dynamo, _initialise_passes, _initialise_triton, _initialise_classes
+    tables = _initialize_dynamo, _initialize_passes, _initialize_triton, _initialize_classes
     for save in (*tables, cache.remember_compiled, cache.remember_instructions, graph_keys.make_keys):
         with shortcut(save.__name__.strip("_")):
             save()
@@ -76,7 +76,7 @@ def versions(torch: Any) -> dict[str, Any]:
     return found
 
 
-def _initialise_dynamo() -> None:
+def _initialize_dynamo() -> None:
     # Tables that Dynamo builds at its first frame: building them runs no kernel.
     trace_rules = importlib.import_module("torch._dynamo.trace_rules")
     for name in ("get_torch_obj_rule_map", "get_tensor_method", "get_legacy_mod_inlinelist", "get_mod_inlinelist"):
@@ -104,7 +104,7 @@ def runs_device() -> bool:
     return any(is_up() for module in modules if (is_up := getattr(module, "is_initialized", None)) is not None)
 
 
-def _initialise_passes() -> None:
+def _initialize_passes() -> None:
     import torch
 
     # The pattern tables of the graph passes, 0.3 s in each child otherwise. Their example tensors are empty ones, made
@@ -141,7 +141,7 @@ def initialize_for_gpu() -> None:
     _forget_tables()
 
 
-def _initialise_triton() -> None:
+def _initialize_triton() -> None:
     # the hash of all that Triton is made of, a second in each child otherwise; its memo is Triton's own
     if sees_gpu():
         importlib.import_module("torch._inductor.runtime.triton_compat").triton_key()
@@ -172,7 +172,7 @@ def _forget_tables() -> None:
     importlib.import_module("torch._subclasses.fake_tensor").torch_decomp_decompositions.cache_clear()
 
 
-def _initialise_classes() -> None:
+def _initialize_classes() -> None:
     # isinstance() on Inductor's abstract classes walks all subclasses once: 0.2 s
     ir = importlib.import_module("torch._inductor.ir")
     # before Python 3.11 list[int] calls itself a type

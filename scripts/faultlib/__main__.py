@@ -25,7 +25,7 @@ from benchlib.lanes import gpus, shared
 
 from faultlib import processes, programs, report
 from faultlib.catalog import FAULTS, Fault
-from faultlib.judge import Judgement, Reference, judge
+from faultlib.judge import Judgment, Reference, judge
 from faultlib.live import Moment
 from faultlib.runs import Seen, Setting, Timeline, Undisturbed, bare, disturbed, mount, undisturbed
 
@@ -188,7 +188,7 @@ class Suite:
             try:
                 seen = future.result()
             except OSError as error:
-                seen, judged = Seen(one.fault.name, one.number, one.program, one.moments[0], ()), Judgement("BROKEN", str(error))
+                seen, judged = Seen(one.fault.name, one.number, one.program, one.moments[0], ()), Judgment("BROKEN", str(error))
             else:
                 reference = self._references[self._kin(one.program).name]
                 judged = judge(seen, one.fault, reference, self.setting.budget)
@@ -246,7 +246,7 @@ class Suite:
         """The program that goes, undisturbed, as this one does."""
         return programs.THREE.on(self.device) if program.name.startswith("spoil-") else program
 
-    def _note(self, seen: Seen, judged: Judgement) -> None:
+    def _note(self, seen: Seen, judged: Judgment) -> None:
         runs = [
             {
                 "status": ran.status, "seconds": ran.seconds, "hits": list(ran.hits), "left": list(ran.left), "repro": ran.repro,

@@ -30,14 +30,14 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class Judgment:
     """The `outcome`, one of `GOOD`, `NOTHING` or `BAD`, and `why`. BROKEN: this suite failed itself."""
 
     outcome: str
     why: str = ""
 
 
-def judge(seen: Seen, fault: Fault, reference: Reference, budget: float) -> Judgement:
+def judge(seen: Seen, fault: Fault, reference: Reference, budget: float) -> Judgment:
     """What came of `seen`, which the `fault` was done to.
 
     Args:
@@ -47,9 +47,9 @@ def judge(seen: Seen, fault: Fault, reference: Reference, budget: float) -> Judg
         budget: Of each run, in seconds.
     """
     if seen.cut:
-        return Judgement("cut")
+        return Judgment("cut")
     if not seen.runs or not seen.runs[0].hits:
-        return Judgement("missed")
+        return Judgment("missed")
     best: int | None = None
     for ran in seen.runs:
         # the run that is killed while it is resumed may be killed before it has begun
@@ -60,50 +60,50 @@ def judge(seen: Seen, fault: Fault, reference: Reference, budget: float) -> Judg
         if ran.repro is not None:
             size = len(seen.program.key(ran.repro).splitlines())
             if best is not None and size > best:
-                return Judgement("LOST", f"the repro grew from {best} to {size} lines")
+                return Judgment("LOST", f"the repro grew from {best} to {size} lines")
             best = size
         elif best is not None:
-            return Judgement("LOST", "the repro that was there is no more")
+            return Judgment("LOST", "the repro that was there is no more")
     return _ending(seen, reference)
 
 
-def _harm(ran: Ran, budget: float, killed: bool) -> Judgement | None:
+def _harm(ran: Ran, budget: float, killed: bool) -> Judgment | None:
     """What must never be, whatever was done."""
     if ran.status is None or ran.own > budget + OVER:
-        return Judgement("LATE", f"{ran.own:.0f} s for a budget of {budget:.0f} s")
+        return Judgment("LATE", f"{ran.own:.0f} s for a budget of {budget:.0f} s")
     if found := _CRASH.search(ran.err) or _CRASH.search(ran.out):
         text = ran.err if _CRASH.search(ran.err) else ran.out
-        return Judgement("CRASH", " | ".join(text[found.start() :].splitlines())[:1500])
+        return Judgment("CRASH", " | ".join(text[found.start() :].splitlines())[:1500])
     if ran.status < 0 and not killed:
-        return Judgement("CRASH", f"the engine died of signal {-ran.status}")
+        return Judgment("CRASH", f"the engine died of signal {-ran.status}")
     if ran.left:
-        return Judgement("LEFT", "; ".join(said[:120] for said in ran.left))
+        return Judgment("LEFT", "; ".join(said[:120] for said in ran.left))
     if ran.lost_repro:
-        return Judgement("LOST", "a repro was on the disk, and is no more")
+        return Judgment("LOST", "a repro was on the disk, and is no more")
     return None
 
 
-def _claims(ran: Ran, fault: Fault, killed: bool) -> Judgement | None:
+def _claims(ran: Ran, fault: Fault, killed: bool) -> Judgment | None:
     """What is said that is not so."""
     if isinstance(ran.result, str):
-        return Judgement("FALSE", f"result.json cannot be read: {ran.result}")
+        return Judgment("FALSE", f"result.json cannot be read: {ran.result}")
     if ran.repro is not None and not ran.fails_alone:
-        return Judgement("FALSE", "the repro on the disk does not fail alone")
+        return Judgment("FALSE", "the repro on the disk does not fail alone")
     if ran.result is None:
-        return Judgement("FALSE", "minimized, and no result.json") if ran.status == 0 else None
+        return Judgment("FALSE", "minimized, and no result.json") if ran.status == 0 else None
     status = ran.result.get("status")
     if not killed and EXITS.get(str(status)) != ran.status and not (ran.status == 1 and _is_older(ran.result)):
-        return Judgement("FALSE", f"left with {ran.status}, and result.json says {status}")
+        return Judgment("FALSE", f"left with {ran.status}, and result.json says {status}")
     named = ran.result.get("files", {}).get("repro")
     if named is not None and ran.repro is None:
-        return Judgement("FALSE", f"result.json names {named}, which is not there")
+        return Judgment("FALSE", f"result.json names {named}, which is not there")
     facts = ran.result.get("verification", {})
     if status in PROVEN and (named is None or facts.get("same", 0) < LEAST_RUNS or facts.get("eager") != "passes"):
-        return Judgement("FALSE", f"{status}, with {facts.get('same')} runs the same, eager {facts.get('eager')}, repro {named}")
+        return Judgment("FALSE", f"{status}, with {facts.get('same')} runs the same, eager {facts.get('eager')}, repro {named}")
     # of a process that hangs it may be said that the program does
     of_a_hang = fault.hangs and (status == "flaky" or ran.result.get("reason_code") == "fails_in_eager")
     if status in ("not_reproduced", "flaky") and not of_a_hang:
-        return Judgement("FALSE", f"{status}: {ran.result.get('reason')}")
+        return Judgment("FALSE", f"{status}: {ran.result.get('reason')}")
     return None
 
 
@@ -112,23 +112,23 @@ def _is_older(result: Mapping[str, Any]) -> bool:
     return result.get("status") in ("error", *PROVEN)
 
 
-def _ending(seen: Seen, reference: Reference) -> Judgement:
+def _ending(seen: Seen, reference: Reference) -> Judgment:
     """How it ended, where nothing that is said is untrue."""
     last = seen.runs[-1]
     why = "" if not isinstance(seen.runs[0].result, dict) else str(seen.runs[0].result.get("reason") or "")
     if last.status != 0:
         result = last.result if isinstance(last.result, dict) else {}
         said = f"resumed, and ended with {last.status}: {result.get('reason') or last.err[-300:]}"
-        return Judgement("STUCK", f"{said} (first: {why})") if len(seen.runs) > 1 else Judgement("honest", why)
+        return Judgment("STUCK", f"{said} (first: {why})") if len(seen.runs) > 1 else Judgment("honest", why)
     if len(seen.runs) > 1 and seen.runs[-2].status == 0:
-        return Judgement("resumed")
+        return Judgment("resumed")
     assert last.repro is not None
     assert isinstance(last.result, dict)
     ops = last.result.get("reduction", {}).get("ops_after")
     if seen.program.key(last.repro) != reference.key:
         said = f"{ops} operations, and not {reference.ops}" if ops != reference.ops else "another text"
-        return Judgement("OTHER", f"{said}, ended by {last.result.get('ended_by')}: {last.repro}")
+        return Judgment("OTHER", f"{said}, ended by {last.result.get('ended_by')}: {last.repro}")
     if len(seen.runs) == 1:
-        return Judgement("same")
+        return Judgment("same")
     first = seen.runs[0].status
-    return Judgement("resumed" if first is not None and first < 0 else "honest, resumed", why)
+    return Judgment("resumed" if first is not None and first < 0 else "honest, resumed", why)

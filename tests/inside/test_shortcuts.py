@@ -108,9 +108,9 @@ def test_nothing_that_saves_time_ends_a_run(started: Callable[[str], Pool]) -> N
         outcome, _ = pool.ask(Question(PROGRAM, task, limit=100.0, stop_after=phase))
         assert (outcome.status, "KeyError: 'its own failure'" in outcome.text) == ("raised", True), outcome.text
     assert {line.partition(":")[0] for line in logged(pool)} == {
-        "initialise_classes",
-        "initialise_dynamo",
-        "initialise_passes",
+        "initialize_classes",
+        "initialize_dynamo",
+        "initialize_passes",
         "leaving the compiler after cpp_compile",
         "leaving the compiler after export",
         "leaving the compiler after inductor_codegen",

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from faultlib import processes, programs, report
 from faultlib.catalog import FAULTS
-from faultlib.judge import BAD, GOOD, NOTHING, Judgement, Reference, judge
+from faultlib.judge import BAD, GOOD, NOTHING, Judgment, Reference, judge
 from faultlib.live import Live, Moment
 from faultlib.runs import Ran, Seen, Setting, Timeline, fails_alone, mount
 
@@ -114,7 +114,7 @@ def test_a_repro_is_run_alone_once(tmp_path):
 
 
 def test_what_had_no_time_says_nothing():
-    assert judged("kill-worker", replace(DONE, status=None), cut=True) == Judgement("cut")
+    assert judged("kill-worker", replace(DONE, status=None), cut=True) == Judgment("cut")
 
 
 def test_a_repro_is_compared_without_the_lines_in_front():

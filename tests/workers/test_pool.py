@@ -80,7 +80,7 @@ class TestChildren:
         assert outcome.status == "ok", outcome.text
 
     @pytest.mark.parametrize(("more", "status"), [("", "raised"), (".fill_(1)", "ok")])
-    def test_a_control_that_has_to_repeat_itself_finds_other_bytes_in_uninitialised_memory(
+    def test_a_control_that_has_to_repeat_itself_finds_other_bytes_in_uninitialized_memory(
         self, pool: Pool, more: str, status: str
     ) -> None:
         body = f"""

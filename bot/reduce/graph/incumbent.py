@@ -21,7 +21,7 @@ _RETURNED = "return"
 
 
 @dataclass(frozen=True)
-class Neighbour:
+class Neighbor:
     """A program one edit away from the smallest one, under the original graph's names."""
 
     program: Program
@@ -32,7 +32,7 @@ class Incumbent:
     """Holds the smallest program that is SAME; passes offer it smaller ones.
 
     An offer is asked only if it is strictly smaller and its text was never asked before. The rejected offers since the
-    last acceptance are the neighbours: one of them that passes is worth showing.
+    last acceptance are the neighbors: one of them that passes is worth showing.
 
     Passes see the names of the original graph, since guesses and `exposable` speak of these; scripts are printed under canonical
     names, so that programs which differ in names alone are one candidate.
@@ -60,7 +60,7 @@ class Incumbent:
         self._structures: set[Structure] = set()
         self._elements: int | None = None  # when the first of these was rejected that was not doubted since
         self._legal: dict[str, dict[str, Meta] | None] = {}
-        self.neighbours: list[Neighbour] = []
+        self.neighbors: list[Neighbor] = []
         text = render(program)
         self.program = self.shown = program
         self.candidate = Candidate(text, "start", size_key(program, text)[0])
@@ -75,7 +75,7 @@ class Incumbent:
         self._rejected.clear()
         self._structures.clear()
         self._elements = None
-        self.neighbours = []
+        self.neighbors = []
 
     @property
     def key(self) -> Key:
@@ -93,12 +93,12 @@ class Incumbent:
         are tried at once: what stands behind the first that is SAME costs a single worker nothing. So a pass may offer whatever it
         would offer next if all of it were refused.
         """
-        together: list[tuple[int, Neighbour]] = []
+        together: list[tuple[int, Neighbor]] = []
         for number, program in enumerate(programs):
             candidate = None if program is None else self._askable(program, origin, any_size)
             if program is None or candidate is None or any(candidate.text == other.candidate.text for _, other in together):
                 continue
-            together.append((number, Neighbour(program, candidate)))
+            together.append((number, Neighbor(program, candidate)))
             if len(together) == getattr(self.oracle, "jobs", 1):
                 taken = self._asked(together)
                 if taken is not None:
@@ -114,11 +114,11 @@ class Incumbent:
         if candidate.text == self.candidate.text or (not any_size and (candidate.size, candidate.text) >= self.key):
             return None
         if candidate.text in self._rejected:
-            self._add_neighbour(Neighbour(program, candidate))
+            self._add_neighbor(Neighbor(program, candidate))
             return None
         return candidate
 
-    def _asked(self, offers: Sequence[tuple[int, Neighbour]]) -> int | None:
+    def _asked(self, offers: Sequence[tuple[int, Neighbor]]) -> int | None:
         """Asks all at once, and takes the first that is SAME; its number."""
         if len(offers) == 1:
             index = 0 if self.oracle.ask(offers[0][1].candidate) is Verdict.SAME else None
@@ -126,18 +126,18 @@ class Incumbent:
             index = self.oracle.first([offer.candidate for _, offer in offers]) if offers else None
         for _, refused in offers[:index]:
             self._rejected.add(refused.candidate.text)
-            self._add_neighbour(refused)
+            self._add_neighbor(refused)
         if index is None:
             return None
         number, taken = offers[index]
         self.program, self.shown, self.candidate = taken.program, under_canonical_names(taken.program), taken.candidate
-        self.neighbours = []
+        self.neighbors = []
         self._on_accept(self.shown, self.candidate)
         return number
 
-    def _add_neighbour(self, refused: Neighbour) -> None:
+    def _add_neighbor(self, refused: Neighbor) -> None:
         # each text once, the latest at the end
-        self.neighbours = [*(other for other in self.neighbours if other.candidate.text != refused.candidate.text), refused]
+        self.neighbors = [*(other for other in self.neighbors if other.candidate.text != refused.candidate.text), refused]
 
     @property
     def elements(self) -> int:

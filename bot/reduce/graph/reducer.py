@@ -15,7 +15,7 @@ from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.distance import distance
 from bot.reduce.graph.edits import Edit, applied, apply
 from bot.reduce.graph.form import Program
-from bot.reduce.graph.incumbent import Incumbent, Neighbour
+from bot.reduce.graph.incumbent import Incumbent, Neighbor
 from bot.reduce.graph.oracle import GraphOracle
 from bot.reduce.graph.passes import (
     arguments,
@@ -37,7 +37,7 @@ from bot.reduce.graph.passes import (
 )
 from bot.reduce.graph.passes.resize import sizes_of
 
-_MOST_NEIGHBOURS = 40
+_MOST_NEIGHBORS = 40
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class _Search:
         self.ends_well = ends_well
         self.numerics = numerics
         self.room = room
-        self.around: list[Neighbour] | None = None  # of the smallest program, before it was made readable
+        self.around: list[Neighbor] | None = None  # of the smallest program, before it was made readable
         self.plain: Candidate = incumbent.candidate
         self.readable = False
 
@@ -148,7 +148,7 @@ class _Search:
             self.room.loosen(incumbent)
         dynamic.run(incumbent)
         self.plain = incumbent.candidate
-        self.around = list(incumbent.neighbours)
+        self.around = list(incumbent.neighbors)
         self.readable = lift.run(incumbent)
         if self.numerics.seed_last and not self.numerics.keep_seed:
             apply(incumbent, recipe.seed(incumbent.program), "seed")
@@ -174,7 +174,7 @@ class _Search:
             for one in (inputs, outputs, values, arguments, simplify_ops):
                 one.run(incumbent)
             apply(incumbent, recipe.settings(incumbent.program), "settings")
-            if incumbent.key == before and not ops.neighbours(incumbent):
+            if incumbent.key == before and not ops.neighbors(incumbent):
                 break
             ops.run(incumbent)
             bodies.run(incumbent)
@@ -216,11 +216,11 @@ class _Search:
 
     def nearest_passing(self) -> Candidate | None:
         """Of the rejected programs one edit away, the one most like the final program among those that pass."""
-        around = self.incumbent.neighbours if self.around is None else self.around
+        around = self.incumbent.neighbors if self.around is None else self.around
         lines = self.plain.text.splitlines()
-        for neighbour in sorted(around, key=lambda n: (distance(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBOURS]:
+        for neighbor in sorted(around, key=lambda n: (distance(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBORS]:
             # asked before, so this is no query
-            if self.incumbent.oracle.ask(neighbour.candidate) is Verdict.PASSES:
-                shown = lift.lift(neighbour.program) if self.readable else neighbour.program
-                return self.incumbent.candidate_of(shown, neighbour.candidate.origin)
+            if self.incumbent.oracle.ask(neighbor.candidate) is Verdict.PASSES:
+                shown = lift.lift(neighbor.program) if self.readable else neighbor.program
+                return self.incumbent.candidate_of(shown, neighbor.candidate.origin)
         return None

@@ -340,7 +340,7 @@ def test_eager_that_misses_its_own_tolerance_is_right_where_the_program_says_so(
 
 
 @pytest.mark.parametrize("filled", [pytest.param(False, marks=pytest.mark.all), True])
-def test_verify_refuses_what_reads_uninitialised_memory(write: Write, filled: bool) -> None:
+def test_verify_refuses_what_reads_uninitialized_memory(write: Write, filled: bool) -> None:
     pytest.importorskip("torch")
     script = write(f"""
         import torch

@@ -191,7 +191,7 @@ class TestDiffers:
         options: Any = {"boxed": False, "backward": False, "rule": ComparisonRule(), "backend": None}
         assert not accuracy.compare_graph(Counts(), lambda x: x * 100, [ONES], **options).wrong
 
-    def test_uninitialised_memory_is_no_wrong_number(self) -> None:
+    def test_uninitialized_memory_is_no_wrong_number(self) -> None:
         """An allocator gives the same bytes again, so that eager repeats itself by chance; twice filled memory is what it is."""
 
         def reads(x: Any) -> Any:

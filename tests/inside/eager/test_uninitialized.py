@@ -1,4 +1,4 @@
-"""Uninitialised memory holds something else each time, and nothing else is touched."""
+"""Uninitialized memory holds something else each time, and nothing else is touched."""
 
 from __future__ import annotations
 

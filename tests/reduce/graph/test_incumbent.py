@@ -34,12 +34,12 @@ def test_what_is_not_smaller_is_not_asked() -> None:
     assert oracle.queries == 0
 
 
-def test_nothing_is_asked_twice_and_a_rejected_one_is_a_neighbour_again() -> None:
+def test_nothing_is_asked_twice_and_a_rejected_one_is_a_neighbor_again() -> None:
     oracle = World(lambda p: words(p) == ["relu"])
     incumbent = Incumbent(named("relu", "sin", "cos"), oracle, oracle.render)
     assert not incumbent.offer(named("sin"), "test")
     assert incumbent.offer(named("relu"), "test")
-    assert incumbent.neighbours == []
+    assert incumbent.neighbors == []
     asked = oracle.queries
     assert not incumbent.offer(named("sin"), "test")  # no smaller now
     assert oracle.queries == asked

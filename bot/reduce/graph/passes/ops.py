@@ -3,7 +3,7 @@
 Four steps, each on what the one before has left, repeated until nothing changes:
 
 1. *Halving*: one half of the operations alone, its operands as inputs. Right for a single operation and for a pattern of
-   neighbours. After a first half fails, the two quarters of the second half are asked, so that a single operation costs
+   neighbors. After a first half fails, the two quarters of the second half are asked, so that a single operation costs
    1 to 1.5 log2 n queries, on programs whose sizes fall geometrically.
 2. *Anchors*: the smallest prefix that is SAME ends in an operation that matters (log2 n queries). Around the anchors found so
    far, operations are added by distance in the data flow, four times as many each time, until it is SAME again; bisection
@@ -122,16 +122,16 @@ def _grow(incumbent: Incumbent, anchors: list[str], rest: list[str]) -> tuple[in
 def by_distance(graph: Graph, anchors: Iterable[str]) -> list[str]:
     """Operations of `graph` but the `anchors`, nearest to these in the data flow first (both ways), then the unconnected from the end."""
     order = units(graph)
-    neighbours: dict[str, list[str]] = {n.name: [] for n in graph.nodes}
+    neighbors: dict[str, list[str]] = {n.name: [] for n in graph.nodes}
     for n in graph.nodes:
         for used in n.uses():
-            if used in neighbours:
-                neighbours[used].append(n.name)
-                neighbours[n.name].append(used)
+            if used in neighbors:
+                neighbors[used].append(n.name)
+                neighbors[n.name].append(used)
     seen = dict.fromkeys(anchors)
     queue = deque(seen)
     while queue:
-        for name in neighbours.get(queue.popleft(), ()):
+        for name in neighbors.get(queue.popleft(), ()):
             if name not in seen:
                 seen[name] = None
                 queue.append(name)
@@ -166,7 +166,7 @@ def _runs(count: int, at: int, length: int) -> Iterator[tuple[int, int]]:
         at, length = (at, length // 2) if length > 1 else (at + 1, 1)
 
 
-def neighbours(incumbent: Incumbent) -> bool:
+def neighbors(incumbent: Incumbent) -> bool:
     """Asks for single operations of `incumbent` dropped until one of these programs passes; says whether one was SAME.
 
     At most a few queries: they give the nearest program that passes, and doubt the search where it was sparing. None where a program with
@@ -174,7 +174,7 @@ def neighbours(incumbent: Incumbent) -> bool:
     rejected.
     """
     mine = structure(incumbent.program)
-    others = [near for near in incumbent.neighbours if structure(near.program) != mine]
+    others = [near for near in incumbent.neighbors if structure(near.program) != mine]
     # of two, each alone was asked first: an operation that fails alone mostly does so in any size
     doubtful = incumbent.is_doubtful and len(_units(incumbent)) > 2
     if not doubtful and any(incumbent.oracle.ask(near.candidate) is Verdict.PASSES for near in others):
@@ -186,7 +186,7 @@ def neighbours(incumbent: Incumbent) -> bool:
             continue
         if incumbent.offer(program, _ORIGIN):
             return True
-        if incumbent.neighbours and incumbent.oracle.ask(incumbent.neighbours[-1].candidate) is Verdict.PASSES:
+        if incumbent.neighbors and incumbent.oracle.ask(incumbent.neighbors[-1].candidate) is Verdict.PASSES:
             break
     incumbent.doubted()
     return False

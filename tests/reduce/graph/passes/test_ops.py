@@ -28,9 +28,9 @@ def test_a_replacement_that_passes_says_that_its_operation_is_needed() -> None:
     incumbent = Incumbent(program, oracle, oracle.render)
     simplify_ops.run(incumbent)
     asked = oracle.queries
-    assert not ops.neighbours(incumbent)
+    assert not ops.neighbors(incumbent)
     assert oracle.queries == asked > 0
-    assert not ops.neighbours(Incumbent(program, oracle, oracle.render))
+    assert not ops.neighbors(Incumbent(program, oracle, oracle.render))
     assert oracle.queries == asked + 1
 
 
@@ -75,7 +75,7 @@ def test_a_single_operation_that_matters_costs_nothing_more() -> None:
     oracle = FreeOracle(present([0]))
     incumbent = Incumbent(chain(1), oracle, oracle.render)
     assert not ops.run(incumbent)
-    assert not ops.neighbours(incumbent)
+    assert not ops.neighbors(incumbent)
     assert oracle.queries == 0
 
 
@@ -96,5 +96,5 @@ def test_operations_are_doubted_where_the_sizes_have_shrunk_since() -> None:
     assert len(words(incumbent.program)) == 4
     assert incumbent.offer(sizes.everything_one(incumbent, incumbent.program), "sizes")
     assert not incumbent.offer(incumbent.keep(["relu"]), "another pass")
-    assert ops.neighbours(incumbent), "that one with fewer operations passes says nothing of the others"
+    assert ops.neighbors(incumbent), "that one with fewer operations passes says nothing of the others"
     assert words(incumbent.program) == ["relu", "sin", "cos"]
