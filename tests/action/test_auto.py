@@ -43,7 +43,7 @@ REQUESTS = [
 
 
 class Hub:
-    """Takes comments, or does not."""
+    """Takes comments, or does not, as `upsert_comment` of the client does. Checked against bot/action/github/client.py there."""
 
     def __init__(self, *, silent: bool = False) -> None:
         self.silent, self.bodies, self.asked = silent, list[str](), 0

@@ -22,6 +22,9 @@ DOUBLES = [
     TESTS / "workflows/act_harness.py",
     # in the tests themselves
     TESTS / "action/github/test_fault_table.py",
+    TESTS / "action/report/test_post.py",
+    TESTS / "action/test_auto.py",
+    TESTS / "workflows/test_steps.py",
     TESTS / "workflows/test_set_ups.py",
 ]
 

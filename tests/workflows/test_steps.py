@@ -1,7 +1,7 @@
 """The steps of the job that minifies which are scripts, run as the runner would run them, where act's host mode shows nothing.
 
-In a job container a step is `docker exec -i`, which passes no signal on (moby#35703; tried with Docker 20.10: neither SIGINT nor SIGTERM
-reached the step). So a cancel ends that client and leaves the program: here a session of its own stands for the container.
+In a job container a step is `docker exec -i`, which passes no signal on. Checked against Docker 20.10, where neither SIGINT nor SIGTERM
+reached the step, and moby#35703. So a cancel ends that client and leaves the program: here a session of its own stands for the container.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ API = "https://api.github.com:443/repos/owner/name"
 class Memory:
     """The part of GitHub that a report needs, in memory. `down` makes every call that writes fail.
 
-    As the client has it, which tests/action/github/ holds against GitHub's description of its API.
+    Checked against bot/action/github/client.py, which tests/action/github/ holds against GitHub's description of its API.
     """
 
     def __init__(self) -> None:
