@@ -16,10 +16,19 @@ from bot.engine.inputs.taken import ACCEPTED
 from bot.engine.workspace import FULL
 from bot.models.failure import Stage
 from bot.models.result import EXIT_STATUS, UNUSABLE, InputTaken
-from bot.units import cuda_arch, duration, or_auto, positive
+from bot.units import cuda_arch, duration, or_auto, positive, versions
 
 if TYPE_CHECKING:
     from bot.action.__main__ import Edge
+
+
+# The commands that run repros alone.
+_ALONE = {
+    "verify": "run a repro alone and compare it with a result",
+    "recheck": "say whether the failure of a repro is still there, fixed or changed, with another torch",
+    "range": "say with which of several versions of torch the failure of a repro began, or ended",
+    "suite": "recheck a directory of repros that must fail",
+}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,12 +45,26 @@ def parser() -> argparse.ArgumentParser:
     minify.add_argument("--index", type=int, required=True, metavar="N", help="which request of it, from 0")
     minify.add_argument("--out", type=Path, required=True, metavar="DIR", help="the result directory")
 
-    verify = commands.add_parser("verify", help="run a repro alone and compare it with a result", allow_abbrev=False)
-    verify.add_argument("repro", type=Path, help="the repro, as it came")
-    verify.add_argument("--result", type=Path, required=True, metavar="FILE", help="the result.json that came with it")
-    verify.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter with your torch (default: this one)")
-    verify.add_argument("--runs", type=positive, default=3, metavar="N", help="fresh processes in which it is run (default 3)")
-    verify.add_argument("--network", choices=["off", "on"], default="off", help="whether the repro may use the network (default off)")
+    for name, what in _ALONE.items():
+        alone = commands.add_parser(name, help=what, allow_abbrev=False)
+        if name == "suite":
+            alone.add_argument("directory", type=Path, metavar="DIR", help="repros below it, each with its result.json beside it")
+        else:
+            alone.add_argument("repro", type=Path, help="the repro, as it came")
+            alone.add_argument(
+                "--result", type=Path, required=name != "range", metavar="FILE",
+                help="the result.json that came with it" + (" (default: the one beside it)" if name == "range" else ""),
+            )  # fmt: skip
+        if name == "range":
+            alone.add_argument(
+                "--versions", type=versions, required=True, metavar="A,B,C", help="oldest first; pip installs what is not here"
+            )
+        else:
+            alone.add_argument(
+                "--python", default=sys.executable, metavar="PATH", help="the interpreter with your torch (default: this one)"
+            )
+        alone.add_argument("--runs", type=positive, default=3, metavar="N", help="fresh processes in which it is run (default 3)")
+        alone.add_argument("--network", choices=["off", "on"], default="off", help="whether a repro may use the network (default off)")
 
     for name, what in (("gate", "turn a GitHub event into requests"), ("stop", "cancel the runs that a /minify stop is about")):
         flow = commands.add_parser(name, help=what, allow_abbrev=False)
@@ -154,11 +177,8 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
     if arguments.command_name == "snippet":
         sys.stdout.write((Path(__file__).parent / "inside" / "save_repro.py").read_text(encoding="utf-8"))
         return 0
-    if arguments.command_name == "verify":
-        from bot.engine.evidence import verify_command
-
-        network = arguments.network == "on"
-        return verify_command.main(arguments.repro, arguments.result, arguments.python, arguments.runs, network=network)
+    if arguments.command_name in _ALONE:
+        return _alone(arguments)
     if arguments.command_name == "candidates":
         from bot.action.ci import candidates
 
@@ -170,6 +190,20 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
     from bot.engine import doctor_command
 
     return doctor_command.main(arguments.python)
+
+
+def _alone(arguments: argparse.Namespace) -> int:
+    """Run a repro alone, or some, as the command has it."""
+    from bot.engine.evidence import recheck, verify_command, version_range
+
+    network = arguments.network == "on"
+    if arguments.command_name == "suite":
+        return recheck.suite(arguments.directory, arguments.python, arguments.runs, network=network)
+    result = arguments.result or arguments.repro.with_name("result.json")
+    if arguments.command_name == "range":
+        return version_range.main(arguments.repro, result, arguments.versions, arguments.runs, network=network)
+    one = verify_command.main if arguments.command_name == "verify" else recheck.recheck
+    return one(arguments.repro, result, arguments.python, arguments.runs, network=network)
 
 
 def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> dict[str, Any]:

@@ -27,6 +27,17 @@ def positive(text: str) -> int:
     return int(text)
 
 
+def versions(text: str) -> tuple[str, ...]:
+    """The versions in `text`, parted by commas, in that order. Raises argparse.ArgumentTypeError where one is none, or they are not two."""
+    found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    wrong = [part for part in found if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+[\w.+]{0,30}", part)]
+    if wrong or len(found) < 2:
+        raise argparse.ArgumentTypeError(
+            f"{wrong[0]!r} is no version: use for example 2.12.0" if wrong else "a range takes two versions or more"
+        )
+    return found
+
+
 def or_auto(read: Callable[[str], T]) -> Callable[[str], T | None]:
     """What reads a text as `read` does, and `auto` as None."""
     return lambda text: None if text.strip() == "auto" else read(text)

@@ -59,6 +59,7 @@ class Verification(Model):
     signatures: tuple[Signature | None, ...] = Field(default=(), description="of each run; null where it did not fail")
     differences: tuple[str, ...] = Field(default=(), description="one line for each run that was not the same, and for a failed control")
     instead_of_float64: str | None = Field(default=None, description="accuracy: why eager, moved by its rounding, stood for float64")
+    fault: str | None = Field(default=None, description="what is wrong with the machine, by one of the runs")
 
     @property
     def proven(self) -> bool:
@@ -220,6 +221,7 @@ def verify(
         signatures=tuple(signatures),
         differences=(*differences, f"eager control: {why}") if why else tuple(differences),
         instead_of_float64=ended.instead_of_float64 or None,
+        fault=next(filter(None, map(fault_of, outcomes)), None),
     )
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from bot.engine.evidence import verify
 from bot.engine.target import Launch
-from bot.models.result import Result
+from bot.models.failure import Signature
+from bot.models.result import UNUSABLE, Result
 from bot.sandbox.files import Scratch
 from bot.sandbox.order import NO_NETWORK
 from bot.sandbox.sandbox import NoSandbox, Sandbox
@@ -25,61 +28,99 @@ LIMIT = 300.0
 _LONGEST_HANG = 5 * 86_400.0
 
 
-def main(repro: Path, result: Path, python: str, runs: int, *, network: bool = False) -> int:
+class CannotCheck(Exception):
+    """A repro was not run; the words are for the person. `status`: 2 its files cannot be used, 1 it cannot be run here."""
+
+    def __init__(self, words: str, status: int) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a repro's result has `recorded`, what fresh runs showed (`proof`), and the `layers` of the sandbox that were on."""
+
+    recorded: Result
+    signature: Signature
+    proof: verify.Verification
+    layers: Sequence[str]
+
+    def rows(self) -> list[str]:
+        """What shows it, for people."""
+        proof, sandbox = self.proof, self.recorded.sandbox
+        rows = [
+            f"sandbox: {', '.join(self.layers) or 'none'}",
+            f"expected: {self.signature.line()}",
+            f"same failure in {proof.same} of {proof.runs} fresh processes; eager control: {proof.eager}",
+            *proof.differences,
+        ]
+        if not proof.proven and NO_NETWORK in self.layers and sandbox and NO_NETWORK not in sandbox:
+            rows.append("it was proven with the network: --network on lets it have that")
+        return rows
+
+
+def recorded(repro: Path, result: Path) -> Result:
+    """What the file `result` says of the script `repro`.
+
+    Raises:
+        CannotCheck: one of them cannot be used.
+    """
+    try:
+        found = Result.model_validate_json(result.read_text(encoding="utf-8"))
+    except (OSError, ValidationError, ValueError) as error:
+        raise CannotCheck(f"cannot read {result}: {error}", UNUSABLE) from error
+    if not repro.is_file():
+        raise CannotCheck(f"there is no file {repro}", UNUSABLE)
+    if found.signature is None:
+        raise CannotCheck(f"{result} records no failure", UNUSABLE)
+    hang_after = found.verification.rule.hang_after
+    if not 0 < hang_after <= _LONGEST_HANG:
+        raise CannotCheck(f"{result} records a hang after {hang_after:g} s, which is no time to wait", UNUSABLE)
+    return found
+
+
+def check(repro: Path, result: Path, python: str, runs: int, *, network: bool = False) -> Checked:
     """Run the script `repro` so many times (`runs`) with the interpreter `python`, and compare with the file `result`. `network`: it may
     use the network.
 
-    Exit status: 0 the same failure every time, 4 it does not reproduce, 5 sometimes, 2 unusable files, 1 it cannot be run here.
+    Raises:
+        CannotCheck: it was not run.
     """
+    told = recorded(repro, result)
+    assert told.signature is not None
     try:
-        recorded = Result.model_validate_json(result.read_text(encoding="utf-8"))
-    except (OSError, ValidationError, ValueError) as error:
-        sys.stderr.write(harmless(f"torch-minify: cannot read {result}: {error}\n"))
-        return 2
-    if not repro.is_file():
-        sys.stderr.write(f"torch-minify: there is no file {repro}\n")
-        return 2
-    if recorded.signature is None:
-        sys.stderr.write(f"torch-minify: {result} records no failure\n")
-        return 2
-    if not 0 < recorded.verification.rule.hang_after <= _LONGEST_HANG:
-        sys.stderr.write(
-            f"torch-minify: {result} records a hang after {recorded.verification.rule.hang_after:g} s, which is no time to wait\n"
-        )
-        return 2
-    try:
-        arch = cuda_arch(recorded.versions.get("cuda_arch", "")) if recorded.compile_only else 0
+        arch = cuda_arch(told.versions.get("cuda_arch", "")) if told.compile_only else 0
     except argparse.ArgumentTypeError as error:
-        sys.stderr.write(harmless(f"torch-minify: {result} names no architecture to compile for: {error}\n"))
-        return 2
+        raise CannotCheck(f"{result} names no architecture to compile for: {error}", UNUSABLE) from error
     script = repro.resolve()
-    expected = verify.Expected(recorded.signature, recorded.verification.rule, LIMIT)
+    expected = verify.Expected(told.signature, told.verification.rule, LIMIT)
     with Scratch(prefix="torch-minify-verify-") as scratch:
         box = Sandbox(Path(scratch), python, (script, script.parent), network)
         try:
             layers = box.layers
-            why = put_up(box, python, arch) if recorded.compile_only else None
+            why = put_up(box, python, arch) if told.compile_only else None
         except NoSandbox as error:
-            sys.stderr.write(f"torch-minify: {error}\n")
-            return 1
+            raise CannotCheck(str(error), 1) from error
         if why is not None:
-            sys.stderr.write(f"torch-minify: the repro was only compiled, and here that cannot be done: {why}\n")
-            return 1
+            raise CannotCheck(f"the repro was only compiled, and here that cannot be done: {why}", 1)
         try:
             proof = verify.verify(Launch(python, script.parent, os.environ, box=box), script, expected, runs)
         except verify.NotRun as error:
-            sys.stderr.write(harmless(f"torch-minify: the repro could not be run: {error}\n"))
-            return 1
-    rows = [
-        f"sandbox: {', '.join(layers) or 'none'}",
-        f"expected: {recorded.signature.line()}",
-        f"same failure in {proof.same} of {proof.runs} fresh processes; eager control: {proof.eager}",
-        *proof.differences,
-    ]
-    sandbox = recorded.sandbox
-    if not proof.proven and NO_NETWORK in layers and sandbox and NO_NETWORK not in sandbox:
-        rows.append("it was proven with the network: --network on lets it have that")
-    sys.stdout.write(harmless("".join(f"{row}\n" for row in rows)))
-    if proof.proven:
+            raise CannotCheck(f"the repro could not be run: {error}", 1) from error
+    return Checked(told, told.signature, proof, layers)
+
+
+def main(repro: Path, result: Path, python: str, runs: int, *, network: bool = False) -> int:
+    """Do and print what `check` does with `repro`, `result`, `python`, `runs` and `network`.
+
+    Exit status: 0 the same failure every time, 4 it does not reproduce, 5 sometimes, 2 unusable files, 1 it cannot be run here.
+    """
+    try:
+        checked = check(repro, result, python, runs, network=network)
+    except CannotCheck as error:
+        sys.stderr.write(harmless(f"torch-minify: {error}\n"))
+        return error.status
+    sys.stdout.write(harmless("".join(f"{row}\n" for row in checked.rows())))
+    if checked.proof.proven:
         return 0
-    return 5 if 0 < proof.same < proof.runs else 4
+    return 5 if 0 < checked.proof.same < checked.proof.runs else 4
