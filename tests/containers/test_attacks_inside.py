@@ -55,6 +55,8 @@ ON_HOSTED_RUNNERS = {
     "test_a_job_hands_on_no_result_of_another_request",
     "test_half_of_a_secret_in_an_input_is_not_told",
     "test_a_token_is_sent_as_it_is_or_not_at_all",
+    "test_a_permission_is_that_of_the_account_and_not_of_its_name",
+    "test_one_that_took_its_name_is_another",
 }
 # What a test may say for not running in a container: what it is about is not there, or cannot be held there, as SECURITY.md says.
 ABSENT = re.compile(r"of a machine with a GPU|needs root|needs mounts|needs another account|only root's files|SECURITY\.md says so")
