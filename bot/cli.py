@@ -217,17 +217,17 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
             target = target_of_command(arguments.command)
         except CommandError as error:
             grammar.error(str(error))
-        if target.script is not None and not target.script.is_file():
+        if target.script is not None and not os.path.isfile(target.script):
             grammar.error(f"there is no file {target.script}")
         return {"target": target if target.script is None else replace(target, script=target.script.resolve())}
     path: Path = arguments.script
-    if not path.exists():
+    if not os.path.exists(path):
         grammar.error(f"there is no file {path}")
     try:
         target, found = prepare.prepared(path, tuple(rest), arguments.python, scratch, arguments.graph, arguments.inputs)
     except taken.NotUnderstood as error:
         sys.stderr.write(f"{remarks([f'{path} looks like {error}'])}\n{taken.ACCEPTED}")
-        if not path.is_file():  # nothing that a result could be about; reading a pipe would wait for its writer
+        if not os.path.isfile(path):  # nothing that a result could be about; reading a pipe would wait for its writer
             raise SystemExit(UNUSABLE) from None
         why = _storable(f"{path.name} looks like {error}")
         return {"target": Target(path.resolve(), None, ()), "taken": InputTaken(taken_as="script", detail=why), "unusable": why}

@@ -228,6 +228,8 @@ def test_as_many_candidates_as_there_is_room_for(asked: list[Options], script: s
         (["run", "--command", "make"], "not a Python program"),
         (["run", "none.py"], "no file none.py"),
         (["run", "."], "looks like a directory without a structured log"),
+        (["run", "a" * 5000], "no file aaa"),
+        (["run", "--command", f"python {'a' * 5000}.py"], "no file aaa"),
         (["run", "--command", "python ."], "no file ."),
         (["run", "--command", "python none.py"], "no file none.py"),
         (["run", "fail.py", "-x"], "unrecognized arguments"),

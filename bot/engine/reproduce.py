@@ -333,7 +333,7 @@ class Intake:
     def _keep(self, found: Capture) -> None:
         """The script as it ran, and its log."""
         file = self.options.target.file
-        if file and Path(file).is_file():
+        if file and os.path.isfile(file):
             self.space.keep(Path(file))
         text = found.outcome.text if found.outcome.status == "raised" else ""
         self.space.write(self.space.original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))

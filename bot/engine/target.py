@@ -69,7 +69,7 @@ class Target:
     def text(self) -> str:
         """What the program's own file holds; empty where there is none."""
         file = self.file
-        return Path(file).read_text(encoding="utf-8", errors="replace") if file is not None and Path(file).is_file() else ""
+        return Path(file).read_text(encoding="utf-8", errors="replace") if file is not None and os.path.isfile(file) else ""
 
     @property
     def names_a_gpu(self) -> bool:
@@ -108,11 +108,11 @@ class Launch:
 
 def _in_file(name: str) -> str | None:
     """What `python -m unittest NAME` runs, as `FILE::CLASS::TEST`; None where no such file is here."""
-    if name.endswith(".py") and Path(name).is_file():
+    if name.endswith(".py") and os.path.isfile(name):
         return name
     parts = name.split(".")
     files = ((count, Path(*parts[: count - 1], f"{parts[count - 1]}.py")) for count in range(len(parts), 0, -1))
-    return next(("::".join([str(file), *parts[count:]]) for count, file in files if file.is_file()), None)
+    return next(("::".join([str(file), *parts[count:]]) for count, file in files if os.path.isfile(file)), None)
 
 
 def target_of_command(command: str) -> Target:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePath
 
@@ -55,7 +56,7 @@ def _content(name: PurePath, places: Iterable[Path], observe: Callable[[str], Ou
     parts = name.parts[1:] if name.is_absolute() else name.parts
     for place, end in ((place, parts[first:]) for place in places for first in range(len(parts))):
         path = place.joinpath(*end)
-        if path.is_file() and not any(part.startswith(".") for part in end):
+        if os.path.isfile(path) and not any(part.startswith(".") for part in end):
             kind, _, said = last_line(observe(_SAYS.format(path=str(path), most=MOST_CHARACTERS + 1))).partition(": ")
             text = str(ast.literal_eval(said)) if kind == "RuntimeError" else ""
             return text if 0 < len(text) <= MOST_CHARACTERS and all(one.isprintable() or one in "\n\t\r" for one in text) else None

@@ -68,7 +68,7 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
     if target.tests is None:
         return _of_module(target.module or "", places)
     dotted = target.module == "unittest"
-    ids = [m for m in map(_NODE_ID.match, target.tests) if m and (directory / m["file"]).is_file()]
+    ids = [m for m in map(_NODE_ID.match, target.tests) if m and os.path.isfile(directory / m["file"])]
     if len(ids) != 1:
         return None
     file = directory / ids[0]["file"]

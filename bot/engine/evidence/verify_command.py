@@ -69,7 +69,7 @@ def recorded(repro: Path, result: Path) -> Result:
         found = Result.model_validate_json(result.read_text(encoding="utf-8"))
     except (OSError, ValidationError, ValueError) as error:
         raise CannotCheck(f"cannot read {result}: {error}", UNUSABLE) from error
-    if not repro.is_file():
+    if not os.path.isfile(repro):
         raise CannotCheck(f"there is no file {repro}", UNUSABLE)
     if found.signature is None:
         raise CannotCheck(f"{result} records no failure", UNUSABLE)

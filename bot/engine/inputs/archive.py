@@ -19,7 +19,7 @@ _BLOCK = 2**20
 # The others unpack a whole piece at once, however little is asked for: 500 bytes may become a gigabyte.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 # What those that are damaged, cut off or locked with a password raise, that lead beyond all files, or have an entry without a name.
-_UNREADABLE = (
+UNREADABLE = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError),
     *(NotImplementedError, ValueError, OverflowError, IndexError),
 )
@@ -30,7 +30,7 @@ def is_archive(path: Path) -> bool:
     """Whether the file `path` is an archive that `unpack` reads."""
     try:
         return zipfile.is_zipfile(path) or tarfile.is_tarfile(path) or _is_gzip(path)
-    except _UNREADABLE:
+    except UNREADABLE:
         return True  # compressed, and cut off before there is a name: to unpack it says so
 
 
@@ -43,7 +43,7 @@ def is_of_torch(path: Path) -> bool:
         with zipfile.ZipFile(path) as archive:
             # the names are below the archive's own; `version` and `byteorder` are the files of torch's writer
             last = {name.rpartition("/")[2] for name in archive.namelist() if name.count("/") <= 2}
-    except _UNREADABLE:
+    except UNREADABLE:
         return False
     return "byteorder" in last or "archive_format" in last or {"version", "data.pkl"} <= last
 
@@ -68,7 +68,7 @@ def unpack(path: Path, into: Path, unpacked: int = 0) -> int:
                     if unpacked > MOST_UNPACKED or unpacked - before > max(RATIO_FROM, MOST_RATIO * packed):
                         raise NotUnderstood(f"an archive of {packed:,} bytes that unpacks to more than {unpacked - before:,}: refused")
                     out.write(block)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise NotUnderstood(f"an archive that cannot be unpacked: {error}") from error
     return unpacked
 

@@ -96,7 +96,7 @@ def _beside(found: dump.Dump, graph: DumpedGraph) -> Path | None:
     if found.level == "aot_inductor":
         named = Path(found.program)
         places = [named, *(near / named.name for near in around), *(near / "exported_program.pt2" for near in around)]
-        there = next((path for path in places if path.is_file()), None)
+        there = next((path for path in places if os.path.isfile(path)), None)
         if there is None:
             raise NotUnderstood(f"a script dumped by PyTorch that loads {named.name}, which is neither beside it nor where it was")
         return there.resolve()

@@ -7,6 +7,7 @@ import shutil
 import zipfile
 from pathlib import Path
 
+from bot.engine.inputs.archive import UNREADABLE
 from bot.engine.inputs.taken import NotUnderstood, Place, Taken
 from bot.models.result import TakenAs
 
@@ -78,7 +79,7 @@ def read(place: Place) -> Taken:
     try:
         with zipfile.ZipFile(place.path) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError) as error:
+    except UNREADABLE as error:
         raise NotUnderstood(f"a .pt2 file that is no archive: {error}") from error
     # a file of torch.save has the same shape, with its own name in front
     inside = [*names, *(name.partition("/")[2] for name in names)]
@@ -132,6 +133,6 @@ def _without_code(path: Path, target: Path) -> Path:
                         raise NotUnderstood("a .pt2 file with compressed parts, which torch does not write")
                     with archive.open(entry) as stream, out.open(entry.filename, "w", force_zip64=True) as copy:
                         shutil.copyfileobj(stream, copy, 2**20)
-    except (zipfile.BadZipFile, OSError, RuntimeError, NotImplementedError) as error:
+    except UNREADABLE as error:
         raise NotUnderstood(f"a .pt2 file that cannot be read: {error}") from error
     return target

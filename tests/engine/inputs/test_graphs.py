@@ -104,6 +104,8 @@ def test_recorded_inputs_are_found_around_the_script(tmp_path: Path, where: str)
 def test_an_exported_program_lies_beside_its_script(tmp_path: Path) -> None:
     with pytest.raises(NotUnderstood, match="which is neither beside it nor where it was"):
         taken(held(graph("0", AOTI, beside=tmp_path)), place(tmp_path))
+    with pytest.raises(NotUnderstood, match="which is neither beside it nor where it was"):  # a name that no file system takes
+        taken(held(graph("0", AOTI.replace("/checkpoints/", f"/{'a' * 5000}/"), beside=tmp_path)), place(tmp_path))
     (tmp_path / "exported_program.pt2").write_bytes(b"x")
     renamed = AOTI.replace("/checkpoints/exported_program.pt2", "/checkpoints/another.pt2")
     for text in (AOTI, renamed):

@@ -78,3 +78,12 @@ def test_of_several_programs_one_is_chosen(tmp_path):
     assert ".exported_programs['second']" in text
     with pytest.raises(NotUnderstood, match=r"without a program 'third'; it has first, second"):
         take(Place(held, tmp_path, graph="third"))
+
+
+def test_an_archive_of_a_later_format_is_refused(tmp_path):
+    path = archived(tmp_path, *PROGRAM)
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 6] = 99  # the version that is needed to read the first of its files
+    path.write_bytes(content)
+    with pytest.raises(NotUnderstood, match="no archive"):
+        take(place(path))
