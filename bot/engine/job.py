@@ -126,9 +126,9 @@ class Job:
         ending = self._ending()
         with contextlib.suppress(OSError):
             self.space.keep_dump()
-        ending = replace(ending, ended_by=self._found.ended_by(self.budget.ended_by if self.budget.is_spent else "fixed_point"))
-        if ending.status == "reproduced" and ending.ended_by == "budget":
-            ending = replace(ending, code="budget")
+        ended_by = self._found.ended_by(self.budget.ended_by if self.budget.is_spent else "fixed_point", proven=ending.status != "error")
+        code = "budget" if ending.status == "reproduced" and ended_by == "budget" else ending.code
+        ending = replace(ending, ended_by=ended_by, code=code)
         result = resumed(earlier, self._result(self._found, ending))
         try:
             self.space.save(result)

@@ -237,11 +237,11 @@ class Findings:
         """`reason`, unless at least `runs` fresh runs failed alike and the eager control passed."""
         return None if self.verification.same >= runs and self.verification.eager != "fails" else reason
 
-    def ended_by(self, clock: EndedBy) -> EndedBy:
-        """What ended the search, where the `clock` by itself says "fixed_point", or what cut it off."""
+    def ended_by(self, clock: EndedBy, *, proven: bool = True) -> EndedBy:
+        """What ended the search, or kept what it found from being `proven`; the `clock` says "fixed_point", or what cut it off."""
         if self.search is not None and self.search.fault:
             return "interrupted"
-        return "fixed_point" if self.search is not None and self.search.fixed_point else clock
+        return "fixed_point" if self.search is not None and self.search.fixed_point and proven else clock
 
     def timing(self) -> Timing:
         """Seconds spent in each part."""

@@ -332,5 +332,6 @@ def test_what_ended_the_search() -> None:
     end, fault = SearchResult(Stage.SOURCE, "x", Rule(), fixed_point=True), SearchResult(Stage.SOURCE, "x", Rule(), fault="of ours")
     assert Findings(None).ended_by("budget") == "budget"
     assert Findings(None, search=end).ended_by("budget") == "fixed_point"
+    assert Findings(None, search=end).ended_by("interrupted", proven=False) == "interrupted"
     assert Findings(None, search=replace(end, fixed_point=False)).ended_by("budget") == "budget"
     assert Findings(None, search=fault).ended_by("budget") == Findings(None, search=fault).ended_by("fixed_point") == "interrupted"
