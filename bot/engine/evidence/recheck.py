@@ -29,6 +29,9 @@ def verdict(checked: Checked) -> tuple[Verdict, str]:
     if proof.same:
         return "still", f"the same failure in {proof.same} of {proof.runs} fresh processes"
     ended = set(proof.signatures)
+    before = checked.recorded.verification
+    if None in ended and before.same < before.runs:
+        return "cannot_verify", f"it failed in {before.same} of {before.runs} fresh processes before, so those that pass now say little"
     if ended == {None}:
         return "fixed", f"it passes in {proof.runs} of {proof.runs} fresh processes, and without the compiler"
     if None in ended:

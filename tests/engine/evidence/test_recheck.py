@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,12 @@ def seen(*signatures: Signature | None, eager: Any = "passes", fault: str | None
 )
 def test_only_what_was_seen_is_said(checked: Checked, word: str) -> None:
     assert recheck.verdict(checked)[0] == word
+
+
+def test_of_what_failed_now_and_then_a_pass_says_little() -> None:
+    flaky = RECORDED.model_copy(update={"verification": VerificationFacts(runs=10, same=3, eager="passes", rule=Rule())})
+    assert recheck.verdict(replace(seen(None, None, None), recorded=flaky))[0] == "cannot_verify"
+    assert recheck.verdict(replace(seen(None, FAILURE), recorded=flaky))[0] == "still"
 
 
 @pytest.fixture
