@@ -18,6 +18,10 @@ from .literals import device_text
 # A tensor up to this many elements is written as a literal.
 LITERAL = 64
 
+# Bytes of a tensor that are written down at most: what is larger is drawn at random, as no script could hold it. It has to stay below
+# 2 GiB, since `ctypes.string_at` takes a C int.
+MOST_DATA = 1 << 30
+
 # Where a size depends on data there is no hint; any small number makes a legal tensor.
 _UNBACKED = 4
 
@@ -89,8 +93,9 @@ def _sparse_dict(**entries: Any) -> dict[str, Any]:
 
 
 def value_of(name: str, tensor: torch.Tensor, blob_dir: str | None) -> dict[str, Any]:
-    """How a script makes a tensor equal to this one, as `bot.reduce.graph.form.Value`; the data goes to `blob_dir`, under `name`."""
-    if is_fake(tensor):
+    """How a script makes a tensor equal to this one, as `bot.reduce.graph.form.Value`; the data goes to `blob_dir`, under `name`, unless
+    there is none, or more than `MOST_DATA`."""
+    if is_fake(tensor) or tensor.numel() * tensor.element_size() > MOST_DATA:
         return _without_data(tensor.dtype)
     if blob_dir is not None:
         return {"kind": "blob", "args": [dump(name, tensor, blob_dir)]}
