@@ -21,7 +21,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.
 def shortened(text: str, on_delete: str | None = None) -> str | ast.Module:
     """What to compile in place of a script for a run in eager: its tree with deletions, or the text where they do not pay.
 
-    `on_delete` is the name of a function that is called with each name and value before the deletion.
+    `on_delete` is the name of a function that is called with each name and value before the deletion, also where the script has it.
     """
     if "class Repro" not in text:
         return text
@@ -30,10 +30,15 @@ def shortened(text: str, on_delete: str | None = None) -> str | ast.Module:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return text  # whoever compiles it says what is wrong
     function = forward(tree)
-    if function is None or sum(isinstance(node, ast.stmt) for node in ast.walk(function)) <= SHORT:
+    if function is None:
         return text
-    shorten(function, on_delete)
-    return tree
+    statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
+    told = on_delete is not None and any(isinstance(node, ast.Delete) for node in statements)
+    if told:
+        _tell(function.body, on_delete)
+    if len(statements) > SHORT:
+        shorten(function, on_delete)
+    return tree if told or len(statements) > SHORT else text
 
 
 def forward(tree: ast.Module) -> ast.FunctionDef | None:
@@ -115,15 +120,29 @@ def _inside(statement: ast.stmt) -> list[ast.stmt]:
     return []
 
 
+def _tell(block: list[ast.stmt], on_delete: str | None) -> None:
+    """Call `on_delete` before each deletion that a script has itself and that names local variables."""
+    longer: list[ast.stmt] = []
+    for statement in block:
+        _tell(_inside(statement), on_delete)
+        names = [target.id for target in statement.targets if isinstance(target, ast.Name)] if isinstance(statement, ast.Delete) else []
+        longer += [*_placed("\n".join(f"{on_delete}({name!r}, {name})" for name in names), statement), statement]
+    block[:] = longer
+
+
+def _placed(text: str, at: ast.stmt) -> list[ast.stmt]:
+    """The statements of `text`, with the place of another one."""
+    added = ast.parse(text).body
+    for node in (node for statement in added for node in ast.walk(statement)):
+        ast.copy_location(node, at)
+    return added
+
+
 def _delete(block: list[ast.stmt], ends: dict[ast.stmt, list[str]], on_delete: str | None) -> None:
     longer: list[ast.stmt] = []
     for statement in block:
         longer.append(statement)
         _delete(_inside(statement), ends, on_delete)
         for name in ends.get(statement, ()):
-            text = f"{on_delete}({name!r}, {name})\ndel {name}" if on_delete else f"del {name}"
-            for added in ast.parse(text).body:
-                for node in ast.walk(added):
-                    ast.copy_location(node, statement)
-                longer.append(added)
+            longer += _placed(f"{on_delete}({name!r}, {name})\ndel {name}" if on_delete else f"del {name}", statement)
     block[:] = longer

@@ -167,6 +167,14 @@ def test_the_farewell_sees_each_value_as_it_was_at_its_end() -> None:
     assert seen == [("a", 66), ("b", 26)]
 
 
+def test_the_farewell_sees_what_the_script_deletes_itself() -> None:
+    for text in (program("a = x + x", "del a", "return x,"), program("a = x + x", "del a", "v0 = x", *CHAIN, "return v49,")):
+        told = lifetimes.shortened(text, "on_delete")
+        assert isinstance(told, ast.Module)
+        assert ast.unparse(told).count("on_delete('a', a)\n        del a") == 1
+    assert lifetimes.shortened(program("a = x + x", "del a", "return x,")).__class__ is str
+
+
 def test_a_short_script_a_broken_one_and_one_without_the_class_stay_text() -> None:
     long = program("v0 = x", *CHAIN, "return v49,")
     for text in (program("a = x", "return a,"), long + "def", long.replace("Repro", "Other"), "class Repro:\n    x = 1\n"):

@@ -51,6 +51,16 @@ def test_a_long_forward_is_described_like_a_short_one(pool: Pool) -> None:
     assert found["z29"] == short["y"]
 
 
+@pytest.mark.parametrize("more", [0, 30])
+def test_what_a_script_deletes_itself_is_described(pool: Pool, more: int) -> None:
+    """What runs out of memory frees its values; once none of those followed the sizes."""
+    deleting = SCRIPT.replace(
+        "            return pair", "            del y, n\n" + "            z = pair\n" * more + "            return pair"
+    )
+    short, found = (ask(pool, "shapes", text)[2]["values"] for text in (SCRIPT, deleting))
+    assert {name: value for name, value in found.items() if name != "z"} == short
+
+
 def test_locals_and_the_result_of_the_first_call(pool: Pool) -> None:
     status, text, facts = ask(pool, "shapes", SCRIPT)
     assert status == "ok", text
