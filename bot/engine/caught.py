@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from bot.engine.capture.region import Capture
 from bot.engine.options import Ended
+from bot.failure.device_errors import is_out_of_memory
 from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -68,3 +69,30 @@ def unless_alone(refusal: Ended, found: Capture, without: Outcome, alone: Callab
         return refusal
     said = "the program passes here, but neither where its graphs are captured, with torch's caches of them off, nor without the compiler"
     return Ended("not_reproduced", "passes", f"{said}: {last_line(without)}")
+
+
+def had_no_room(outcome: Outcome) -> bool:
+    """Whether the run with this `outcome` ended since a GPU had no room for a tensor."""
+    failure = signature_of(outcome)
+    return failure is not None and is_out_of_memory(failure)
+
+
+def with_room(again: Callable[[], Capture], alone: Callable[[Capture], Capture]) -> Capture:
+    """A program that had no room on its GPU, with the GPU to itself: first its control ran beside it, and what its regions were called
+    with was kept there.
+
+    Args:
+        again: Captures it once more, with neither.
+        alone: Runs it as its user does: the hooks hold something themselves.
+
+    Raises:
+        Ended: alone it passes, and what it computes cannot be looked at.
+    """
+    found = again()
+    if not had_no_room(found.outcome):
+        return found
+    plain = alone(found)
+    if plain.outcome.status == "ok":
+        said = "the program passes here, but it fills its GPU: there is no room for what captures its graphs, and none was compared"
+        raise Ended("not_reproduced", "passes", said)
+    return found if plain.outcome.cut or had_no_room(plain.outcome) else plain

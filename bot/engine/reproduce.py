@@ -16,7 +16,7 @@ from bot.engine.capture.region import Capture
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
-from bot.engine.caught import ends_so_anyway, passes, unless_alone
+from bot.engine.caught import ends_so_anyway, had_no_room, passes, unless_alone, with_room
 from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass, worded
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
@@ -145,7 +145,9 @@ class Intake:
     def _two_runs(self, own: float) -> tuple[TwoRuns, float]:
         """The program with and without the compiler, each run again where the first run may not count; and the seconds for a run."""
         found, without = self._both(own)
-        if _COLLIDED.search(found.outcome.text[-20_000:]):
+        if had_no_room(found.outcome):
+            found = with_room(lambda: self._captured(own, keeps=False), lambda full: self._alone(full, own))
+        elif _COLLIDED.search(found.outcome.text[-20_000:]):
             found = self._captured(own)
         else:
             if (longer := slowness.longer(self.options, found.outcome, without)) and not self._runs(found, without).eager_fails:
@@ -167,7 +169,7 @@ class Intake:
         if runs.judged and not without.raised and found.outcome.status == "ok" and found.wrong:
             alone = self._alone(found, own)  # where graphs are kept, as by default, it may not end well at all
             found = found if alone.outcome.cut or alone.signature is None else alone
-        if runs.eager_fails and without.status != "timeout" and (found.signature is not None or found.wrong):
+        if had_no_room(without) or (runs.eager_fails and without.status != "timeout" and (found.signature is not None or found.wrong)):
             without = self._control(own)  # alone: what it met may have been the program itself
         return self._runs(found, without), own
 
@@ -226,7 +228,7 @@ class Intake:
         launch, script = self._launch()
         return Lookups(launch, script, self.budget)
 
-    def _captured(self, own: float) -> Capture:
+    def _captured(self, own: float, *, keeps: bool = True) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
         if self.options.wrong_numbers and self.options.accuracy == "auto":
             found = self._capture("accuracy", own, Tolerance())
@@ -234,7 +236,7 @@ class Intake:
                 self._keep(found)
                 return found.model_copy(update={"regions": found.wrong})
         compare = Tolerance(strict=self.options.accuracy == "strict") if self.options.accuracy in ("on", "strict") else None
-        found = self._capture("capture", own, compare, afterwards=self.options.accuracy == "auto")
+        found = self._capture("capture", own, compare, afterwards=keeps and self.options.accuracy == "auto")
         self._keep(found)
         outcome = found.outcome
         if outcome.cut and self.options.hang_after is not None:
@@ -335,8 +337,8 @@ class Intake:
         file = self.options.target.file
         if file and os.path.isfile(file):
             self.space.keep(Path(file))
-        text = found.outcome.text if found.outcome.status == "raised" else ""
-        self.space.write(self.space.original / "log.txt", found.log.read_text(encoding="utf-8") + ("\n" + text if text else ""))
+        text = "\n" + found.outcome.text if found.outcome.status == "raised" and found.outcome.text else ""
+        self.space.write(self.space.original / "log.txt", found.log.read_text(encoding="utf-8") + text)
 
     def _failure(self, runs: TwoRuns) -> Signature:
         found, without = runs.compiled, runs.eager
@@ -351,13 +353,12 @@ class Intake:
             return found.signature
         if found.wrong:
             return Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
-        outcome = found.outcome
-        self._withheld(outcome)
-        if outcome.status == "ok":
+        self._withheld(found.outcome)
+        if found.outcome.status == "ok":
             if without.status == "ok" and (refusal := runs.refusal(self._lookups())):
                 raise refusal
             raise Ended("not_reproduced", "passes", passes(found, without))
-        said = f"the program could not be run: {outcome.text.strip()[-300:]}"
+        said = f"the program could not be run: {found.outcome.text.strip()[-300:]}"
         raise Ended("error", "machine_fault", said, machine_fault="the program could not be run")
 
     def _undefined(self, found: Capture, own: float) -> str:
@@ -375,10 +376,8 @@ class Intake:
         if not found.passes_as_eager:
             return
         as_eager = self._capture("as-eager", own, as_eager=True)
-        if as_eager.outcome.status != "ok" or as_eager.signature is not None:
-            return
         # what fails only now and then may have passed by chance
-        if self._capture("again", own).signature is None:
+        if as_eager.outcome.status != "ok" or as_eager.signature is not None or self._capture("again", own).signature is None:
             return
         said = f"{found.fails}, but only since compiled code draws other random numbers than eager"
         raise Ended("not_reproduced", "passes", f"{said}: with torch._inductor.config.fallback_random = True it passes")

@@ -463,6 +463,21 @@ def test_a_control_that_met_the_program_is_run_again_alone(intake: Callable[...,
         intake([RAISED], [TAKEN, TAKEN]).run()
 
 
+FULL = Outcome(
+    status="raised", text="Traceback (most recent call last):\ntorch.OutOfMemoryError: CUDA out of memory. Tried to allocate 26.39 GiB."
+)
+
+
+def test_a_gpu_that_the_runs_beside_it_filled_is_no_failure(intake: Callable[..., Intake]) -> None:
+    """Once a program that passes alone was posted: its control, and what the capture held, left it no room."""
+    assert intake([FULL, FULL], [PASSED], alone=FULL).run().failure.exception == ("OutOfMemoryError",)
+    with pytest.raises(Ended, match="the program passes here, but it fills its GPU") as ended:
+        intake([FULL, FULL], [PASSED], alone=PASSED).run()
+    assert ended.value.code == "passes"
+    assert intake([FULL, RAISED], [PASSED]).run().failure.exception == ("InternalTorchDynamoError",)
+    assert intake([RAISED], [FULL, PASSED]).run().failure.exception == ("InternalTorchDynamoError",)
+
+
 @pytest.mark.parametrize(
     ("text", "again", "refused"),
     [

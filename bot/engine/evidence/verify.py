@@ -19,6 +19,7 @@ from pathlib import Path
 from pydantic import Field
 
 from bot.engine.target import Launch
+from bot.failure.device_errors import is_out_of_memory
 from bot.failure.machine_faults import fault_of, may_pass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import ended_behind, signature_of
@@ -84,7 +85,7 @@ class Expected:
 def at_once(signature: Signature) -> int:
     """How many fresh processes run at a time, where the failure is that of this `signature`: one for a failure of time or memory, else
     as many as there are processors and room for."""
-    if signature.kind is Kind.HANG or signature.signal in ("MEMORY", "SIGKILL"):
+    if signature.kind is Kind.HANG or signature.signal in ("MEMORY", "SIGKILL") or is_out_of_memory(signature):
         return 1
     free, largest = capacity.free_memory(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
     room = free // max(LEAST_ROOM, largest) if free is not None else 2

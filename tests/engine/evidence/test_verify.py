@@ -481,6 +481,7 @@ def test_a_run_that_does_not_end_is_made_once_more_with_more_time(
         (Signature(kind=Kind.ACCURACY, phase=Phase.RUN), 8, 100 << 20, 1),
         (Signature(kind=Kind.HANG, phase=Phase.DYNAMO), 8, 64 << 30, 1),
         (Signature(kind=Kind.CRASH, phase=Phase.RUN, signal="MEMORY"), 8, 64 << 30, 1),
+        (Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, message="CUDA out of memory. Tried to allocate N"), 8, 64 << 30, 1),
         (Signature(kind=Kind.CRASH, phase=Phase.RUN, signal="SIGSEGV"), 8, 64 << 30, 8),
     ],
 )
