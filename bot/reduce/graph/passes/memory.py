@@ -1,9 +1,13 @@
-"""Lets a program that runs out of a GPU's memory do so on a small part of it.
+"""Lets a program that runs out of a GPU's memory do so on a part of it.
 
 Proposes the sizes divided, all together or else one by one, with a cap on the allocator by as much as the graph's tensors became smaller.
-Then the cap goes down as far as eager, which is asked with each candidate, has room, so that operations which both sides need memory for
-can go; at the end it comes up again, so that neither side is near it. It is in bytes, whatever GPU there is. Cost: one query where sizes
-scale together, else up to three for each of four sizes; up to seven for the cap, again for each smaller graph.
+Then the cap goes down towards what eager, which is asked with each candidate, has room in, so that operations which both sides need memory
+for can go; at the end it comes up again, so that neither side is near it. It is in bytes, whatever GPU there is.
+
+Compiled code takes some memory whatever it computes: a kernel that is timed has a buffer of up to 256 MiB beside it. A cap right above
+what eager needs would make anything fail by that. So it stays `_SLACK` above, and sizes that do not fail there as well are not taken.
+
+Cost: one query for each proposal and up to nine for its cap; these again for each smaller graph.
 """
 
 from __future__ import annotations
@@ -20,8 +24,8 @@ _FACTORS, _OF_ONE = (1024, 256, 64, 16, 8, 4, 2), (64, 8, 2)
 # So many sizes are divided alone, those with most elements behind them.
 _MOST_SIZES = 4
 _MIB = 1 << 20
-# The allocator takes its memory in pieces of up to 20 MiB, so a small cap says little.
-_LEAST = 32
+# MiB. Inductor's buffer for timing is as large as the GPU's cache, Triton's has 256 MiB; the allocator takes its memory in pieces of 20.
+_SLACK, _LEAST = 512, 2048
 _MOST_BISECTED = 7
 _CAPPED = "torch.cuda.set_per_process_memory_fraction("
 _WIDTHS = {
@@ -40,9 +44,9 @@ class Memory:
     def run(self, incumbent: Incumbent) -> bool:
         """Shrinks the sizes of `incumbent` and the memory that it may take; says whether anything changed."""
         start = incumbent.key
-        self._offer(incumbent, _divided(free_sizes(incumbent.program), _FACTORS))
+        self._shrink(incumbent, _divided(free_sizes(incumbent.program), _FACTORS))
         for size in free_sizes(incumbent.program)[:_MOST_SIZES]:
-            self._offer(incumbent, _divided([size], _OF_ONE))
+            self._shrink(incumbent, _divided([size], _OF_ONE))
         if incumbent.program.graph != self._tight:
             self._tighten(incumbent)
         return incumbent.key != start
@@ -53,34 +57,37 @@ class Memory:
             caps = dict.fromkeys((1 << self._mib.bit_length(), self._mib * 3 // 2, self._mib * 5 // 4, self._mib * 9 // 8))
             incumbent.offer_first((capped(incumbent.program, mib) for mib in caps), "memory", any_size=True)
 
-    def _offer(self, incumbent: Incumbent, mappings: Iterator[dict[int, int]]) -> None:
-        program, caps = incumbent.program, list[int]()
+    def _shrink(self, incumbent: Incumbent, mappings: Iterator[dict[int, int]]) -> None:
+        program, most = incumbent.program, self._mib
         before = _bytes(program)
+        for changed in (each for mapping in mappings for each in with_sizes(incumbent, program, mapping)):
+            mib = most * _bytes(changed) // max(1, before)
+            if _LEAST <= mib <= most * 7 // 8 and incumbent.offer(capped(changed, mib), "memory"):
+                self._mib = mib
+                if self._tighten(incumbent):
+                    return
+                incumbent.offer(program, "memory", any_size=True)  # which is known to fail
+                self._mib = most
 
-        def programs() -> Iterator[Program]:
-            for mapping in mappings:
-                for changed in with_sizes(incumbent, program, mapping):
-                    mib = self._mib * _bytes(changed) // max(1, before)
-                    if _LEAST <= mib <= self._mib * 7 // 8:
-                        caps.append(mib)
-                        yield capped(changed, mib)
-
-        taken = incumbent.offer_first(programs(), "memory")
-        if taken is not None:
-            self._mib = caps[taken]
-
-    def _tighten(self, incumbent: Incumbent) -> None:
-        low = 0
+    def _tighten(self, incumbent: Incumbent) -> bool:
+        """Lowers the cap to `_SLACK` above what eager needs, and says whether compiled code needs more than that; else it stays."""
+        program, most, low = incumbent.program, self._mib, 0
         for _ in range(_MOST_BISECTED):
             middle = (low + self._mib) // 2
-            if middle < _LEAST or self._mib - low <= self._mib // 32:
+            if self._mib - low <= max(_SLACK // 4, self._mib // 32):
                 break
             # of two programs with other caps none is the smaller one
-            if incumbent.offer(capped(incumbent.program, middle), "memory", any_size=True):
+            if incumbent.offer(capped(program, middle), "memory", any_size=True):
                 self._mib = middle
             else:
                 low = middle
-        self._tight = incumbent.program.graph
+        self._tight = program.graph
+        if incumbent.offer(capped(program, self._mib + _SLACK), "memory", any_size=True):
+            self._mib += _SLACK
+            return True
+        incumbent.offer(program, "memory", any_size=True)
+        self._mib = most
+        return False
 
 
 def is_capped(program: Program) -> bool:
