@@ -184,6 +184,7 @@ _ON_A_GPU = (
     Scenario("misaligned", 2, "misaligned address", lacks=("Linear", "softmax"), program=_MISALIGNED),
     Scenario("launch_failure", 2, "unspecified launch failure", lacks=("Linear", "softmax"), program=_LAUNCH),
     Scenario("out_of_memory", 2, "OutOfMemoryError", ops=3),
+    Scenario("wasteful_pass", 2, "OutOfMemoryError", lines=40, has=(r"amax(\.default)?\(",), lacks=("Linear", "softmax")),
     Scenario("overwritten_output", 2, "overwritten by a subsequent run", ops=2, lacks=("GELU", "gelu")),
     Scenario("aot_accuracy", 3, _CLOSE, seconds=60, has=(_RELU,), lacks=("sin",)),
     # both of its operations are needed
