@@ -60,7 +60,7 @@ class Tracker:
 
     def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
         """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
-        self.broke = self.broke or found.broke or found.cast
+        self.broke = self.broke or found.broke or found.unmeasured
         # of a program whose calls were not all compared they tell nothing
         self.errors = None if self.broke else errors.farther(self.errors, found.errors)
         self.whole = self.whole or found.whole

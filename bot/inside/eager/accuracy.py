@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import importlib
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,18 +48,18 @@ class Compared:
 
     `wrong` are the positions of tensors, of all that were compared, that are wrong. `own`: by the program's own tolerance. `near`: eager
     is so near to float64 there that a tolerance alone tells right from wrong. `errors` are root mean squares against float64, of the
-    compiled tensor and of eager's, where compiled is farthest from it for what eager is. `cast`: the graph makes a result in fewer bits
-    in float64 too, so that tells nothing of errors. `broke`: one of the runs raised, so nothing was compared. `written` are inputs, by
-    position, that the graph writes to and does not return: they count as results behind those that it returns; none are named where none
-    is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the results. `whole`: nothing is wrong that counts, but
-    integral or boolean results are, which do not count by this rule.
+    compiled tensor and of eager's, where compiled is farthest from it for what eager is. `unmeasured`: they tell nothing, as a result is in
+    fewer bits in float64 too, or an infinity or NaN is something else in the other. `broke`: one of the runs raised, so nothing was
+    compared. `written` are inputs, by position, that the graph writes to and does not return: they count as results behind those that it
+    returns; none are named where none is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the results. `whole`:
+    nothing is wrong that counts, but integral or boolean results are, which do not count by this rule.
     """
 
     wrong: tuple[int, ...] = ()
     own: bool = False
     near: bool = True
     errors: tuple[float, float] | None = None
-    cast: bool = False
+    unmeasured: bool = False
     broke: bool = False
     written: tuple[int, ...] = ()
     weighted: bool = False
@@ -318,7 +319,8 @@ class ComparisonRule:
             own = own and (known is None or self._close([known.to(one.dtype)], [one]))
             near = near and _is_near(one, known)
         cast = any(isinstance(one, torch.Tensor) and one.is_floating_point() and one.dtype != torch.float64 for one in exact or ())
-        return Compared(tuple(wrong), own, near or exact is None, worst, cast, whole=differ)
+        unmeasured = cast or any(itertools.starmap(errors.beyond_measure, zip(expected, actual, strict=True)))
+        return Compared(tuple(wrong), own, near or exact is None, worst, unmeasured, whole=differ)
 
     def _counts(self, tensor: Any) -> bool:
         return bool(self.strict or tensor.is_floating_point() or tensor.is_complex())

@@ -23,7 +23,7 @@ def tracker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tracker:
 
 
 RIGHT, FARTHER, BROKE = Compared(errors=(1e-8, 1e-8)), Compared(errors=(4e-8, 1e-8)), Compared(broke=True)
-CAST = Compared(errors=(1e-3, 0.0), cast=True)
+CAST = Compared(errors=(1e-3, 0.0), unmeasured=True)
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,16 @@ class TestComparisonRule:
     def test_what_a_graph_casts_to_fewer_bits_is_known(self) -> None:
         """Its float64 form makes these numbers in fewer bits, too."""
         exact = ONES.double()
-        assert not ComparisonRule().compare([ONES, ONES], [ONES, ONES], [exact, exact]).cast
-        assert ComparisonRule().compare([ONES, ONES], [ONES, ONES * 1.0001], [exact, ONES]).cast
+        assert not ComparisonRule().compare([ONES, ONES], [ONES, ONES], [exact, exact]).unmeasured
+        assert ComparisonRule().compare([ONES, ONES], [ONES, ONES * 1.0001], [exact, ONES]).unmeasured
+
+    @pytest.mark.parametrize("ours", [1.0, float("nan"), float("inf")])
+    @pytest.mark.parametrize("theirs", [1.0, float("nan"), float("inf"), float("-inf")])
+    def test_errors_say_nothing_of_an_infinity_or_nan_that_is_something_else_in_the_other(self, ours: float, theirs: float) -> None:
+        """Softshrink of NaN is 0 when it is compiled, and its errors are those of the other elements."""
+        eager, compiled = torch.tensor([2.0, ours]), torch.tensor([2.0, theirs])
+        found = ComparisonRule().compare([eager, ONES], [compiled, ONES], [eager.double(), ONES.double()])
+        assert found.unmeasured == (str(ours) != str(theirs))
 
     def test_one_number_that_eager_rounds_well_by_chance_proves_nothing(self) -> None:
         """A unit in the last place of bfloat16 is more than any tolerance, and nothing but rounding."""
