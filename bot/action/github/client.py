@@ -218,22 +218,28 @@ class GitHub:
     def permission(self, repository: str, user: User) -> Permission:
         """What the account `user` may do; `none` for a stranger. Maintain counts as write, triage as read, as GitHub's answer has it.
 
-        GitHub asks for a name. An account may have another one by now, and somebody else the one that it had.
+        GitHub asks for a name. An account may have another one by now, and somebody else the one that it had. So an answer counts that is
+        about this very account, or, where it does not say about whom, about the name that GitHub says this account has.
         """
         data = self._permission_of(repository, user.login)
-        if _account(data) != user.id and (name := self._name_now(user)).lower() != user.login.lower():
-            data = self._permission_of(repository, name)
+        if _account(data) != user.id:
+            name = self._name_now(user)
+            if name is None:
+                return "none"
+            if name.lower() != user.login.lower():
+                data = self._permission_of(repository, name)
         said: Any = data.get("permission")
         return said if said in get_args(Permission) and _account(data) in (None, user.id) else "none"
 
-    def _name_now(self, user: User) -> str:
-        """The login of an account that had another; that one, where GitHub knows of no other, or tells nobody."""
+    def _name_now(self, user: User) -> str | None:
+        """The login of an account, which may have had another; None where GitHub knows of none, or tells nobody."""
         try:
-            return _read(User, self._http.find(f"/user/{user.id}") or user.model_dump()).login
+            found = self._http.find(f"/user/{user.id}")
         except GitHubError as error:
             if error.status not in (401, 403):
                 raise
-            return user.login
+            return None
+        return _read(User, found).login if found else None
 
     def _permission_of(self, repository: str, login: str) -> Mapping[str, Any]:
         return self._http.find(f"{_repo(repository)}/collaborators/{quote(login, safe='')}/permission") or {}

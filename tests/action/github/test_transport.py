@@ -303,14 +303,16 @@ def test_names_cannot_leave_their_place_in_the_path(stub: Stub) -> None:
     ("held", "renamed", "says"),
     [
         ({"user": {"login": "somebody", "id": 5}}, None, "write"),
-        ({}, None, "write"),  # `user` may be null, by GitHub's description of its API
+        ({}, None, "none"),  # `user` may be null, by GitHub's description of its API
+        ({}, "Somebody", "write"),
+        ({"user": None}, "other", "admin"),
         ({"user": {"login": "somebody", "id": 6}}, None, "none"),
         ({"user": {"login": "somebody", "id": 6}}, "other", "admin"),
         (None, "other", "admin"),
         (None, "Somebody", "none"),
         (None, None, "none"),
     ],
-    ids=["theirs", "nobody's", "another's", "renamed, and another's", "renamed", "gone", "unknown"],
+    ids=["theirs", "nobody's", "by its name", "nobody's, and renamed", "another's", "renamed, and another's", "renamed", "gone", "unknown"],
 )
 def test_a_permission_is_that_of_the_account_and_not_of_its_name(stub: Stub, held: Any, renamed: str | None, says: str) -> None:
     """Accounts are renamed, and anybody may take a name that is free then (GitHub's documentation of changing your username)."""
