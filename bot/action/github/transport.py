@@ -78,6 +78,23 @@ class _Https(HTTPSRequestsConnectionClass):
         return _unless_moved(super().getresponse())
 
 
+class _Plain(requests.Session):
+    """Sends what it is given alone: requests by itself puts what the machine's .netrc has for a host in the place of our token, and beside
+    a request that has to do without one, so that whoever names a file would be shown what the machine's owner may see."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.auth = _unchanged
+
+    def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
+        """No credentials for where an answer leads."""
+        prepared_request.headers.pop("Authorization", None)
+
+
+def _unchanged(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
 def _headers(error: BaseException) -> Mapping[str, str]:
     given = error.headers if isinstance(error, GithubException) else None
     return {key.lower(): str(value) for key, value in (given or {}).items()}
@@ -279,7 +296,7 @@ class Transport:
                 # where a renamed repository is now; what is stored may lie on the same host, but is no word of the API
                 if not url.startswith((f"{self._api_url}/repos/", f"{self._api_url}/repositories/")):
                     headers = {"User-Agent": "torch-minify"}
-                answer = requests.get(url, headers=headers, allow_redirects=False, stream=True, timeout=TIMEOUT)
+                answer = _Plain().get(url, headers=headers, allow_redirects=False, stream=True, timeout=TIMEOUT)
                 if not answer.is_redirect:
                     break
                 url = urljoin(url, answer.headers["location"])
@@ -301,7 +318,7 @@ class Transport:
 
         def once() -> bytes | None:
             # requests follows GitHub's redirect to its storage; there is nothing in these headers that must stay with GitHub
-            with requests.get(url, headers={"User-Agent": "torch-minify"}, stream=True, timeout=TIMEOUT) as answer:
+            with _Plain().get(url, headers={"User-Agent": "torch-minify"}, stream=True, timeout=TIMEOUT) as answer:
                 _check(answer)
                 kept = bytearray()
                 for chunk in answer.iter_content(1 << 16):
@@ -318,7 +335,7 @@ class Transport:
         headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Content-Type": "application/octet-stream"}
 
         def once() -> Any:
-            answer = requests.post(url, data=content, headers=headers, timeout=2 * TIMEOUT)
+            answer = _Plain().post(url, data=content, headers=headers, timeout=2 * TIMEOUT)
             _check(answer)
             return answer.json()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -648,3 +649,18 @@ def test_what_is_waited_for_in_vain_counts_as_waited(stub: Stub) -> None:
             transport.ask("GET", f"/repos/{REPO}/issues/7/comments", kind=list)
     # once all of the patience is gone each is asked for once
     assert len(stub.seen) <= PATIENCE / 90 + 6
+
+
+def test_what_the_machine_knows_of_github_is_not_sent(stub: Stub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """requests takes a .netrc for what has no credentials, and even where a token is sent; it does so again after a redirect."""
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login owner password of-the-machine\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    log = f"/repos/{REPO}/actions/jobs/5/logs"
+    stub.answers.update({("GET", log): (302, f"{stub.url}/stored"), ("GET", "/stored"): (200, b"text")})
+    stub.answers.update({("GET", "/file"): (302, f"{stub.url}/stored"), ("POST", "/assets"): (201, {"id": 1})})
+    client(stub, Clock()).job_log(REPO, 5)
+    client(stub, Clock()).attachment(f"{stub.url}/file", 99)
+    Transport("secret-token", stub.url).upload(f"{stub.url}/assets", b"content")
+    sent = [(path, headers.get("Authorization")) for _, path, headers in stub.seen]
+    ours = "Bearer secret-token"
+    assert sent == [(log, ours), ("/stored", None), ("/file", None), ("/stored", None), ("/assets", ours)]
