@@ -46,6 +46,8 @@ DEFAULT_BUDGET = 1800.0
 ENGINE = (sys.executable, "-I", "-m", "bot")
 _WORK = Path("original/work")
 _OURS = frozenset({"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME"})
+# What pytest looks for in the directories around the tests, and ends with where it may not be read.
+_AROUND = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 NEVER_BEGAN = "the job was ended before it began"
 # Answers about the program, not faults: they leave a job green.
@@ -296,7 +298,8 @@ class JobDirectory:
         os.close(self.result)
 
     def _prepare(self) -> Path:
-        """The directories, the program, and the checkout: a copy where the account may not write to the given one."""
+        """The directories, the program, and the checkout: a copy where the account may not write to the given one, or where that lies in
+        another checkout, as on a runner that is kept, of which programs may read nothing."""
         os.chmod(self.root, 0o711)  # what is in it belongs to several accounts
         for path in (self.out, self.engine / "home", self.engine / "tmp", self.home, self.tmp, self.script.parent):
             path.mkdir(parents=True)
@@ -304,7 +307,7 @@ class JobDirectory:
             self.script.write_text(self.request.script, encoding="utf-8", errors="surrogatepass", newline="")
         checkout = self.config.checkout.resolve()
         setup = self.config.identities.setup
-        if setup.uid is not None:
+        if setup.uid is not None or any((above / name).exists() for above in checkout.parents for name in _AROUND):
             checkout = self.root / "checkout"
             shutil.copytree(self.config.checkout, checkout, symlinks=True, ignore_dangling_symlinks=True)
             setup.chown(checkout)

@@ -186,6 +186,16 @@ def test_the_setup_runs_in_the_checkout_before_it(tmp_path: Path, checkout: Path
     assert sorted(json.loads((out / "seen.json").read_text())["cwd"]) == ["built.txt", "model.py"]
 
 
+@pytest.mark.parametrize("name", ["pyproject.toml", "pytest.ini", "tox.ini"])
+def test_no_settings_of_an_older_checkout_lie_around_this_one(tmp_path: Path, checkout: Path, console: Console, name: str) -> None:
+    """pytest ends with an error where it finds settings that it may not read."""
+    (tmp_path / name).write_text("")
+    look = f"import pathlib; print('around:', [str(each) for each in pathlib.Path.cwd().parents if (each / '{name}').exists()])"
+    config = RunnerConfig(checkout, engine=(sys.executable, "-c", look), environ=dict(os.environ))
+    minify.minify(request(), config, tmp_path / "out", console)
+    assert "around: []" in printed(console)
+
+
 def seen_by(tmp_path: Path, checkout: Path, console: Console, asked: Request, **config: Any) -> dict[str, Any]:
     out = tmp_path / "out"
     environ = {"PATH": os.environ["PATH"], "PIP_INDEX_URL": "http://mirror", "HF_ENDPOINT": "http://hub", "GITHUB_TOKEN": "secret"}
