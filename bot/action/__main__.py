@@ -14,7 +14,6 @@ import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -195,7 +194,7 @@ def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
 
 def _unanswered(settings: Settings, api: GitHub, why: str) -> JobOutcome:
     """Say `why` nothing will come, in the comments that promise it, or else to who asked."""
-    if lost.abandon(api, settings, datetime.now(timezone.utc)):
+    if lost.abandon(api, settings):
         return JobOutcome(1, summary=f"No result: {why}\n")
     return gate.failed(_event(settings), settings, api, why)
 
@@ -249,7 +248,7 @@ def _minify(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
 
 
 def _sweep(settings: Settings, edge: Edge) -> JobOutcome:
-    marked = sweep(edge.connect(settings.token, settings), settings.repository, settings.stale_after, datetime.now(timezone.utc))
+    marked = sweep(edge.connect(settings.token, settings), settings.repository, settings.stale_after)
     return JobOutcome(stdout=f"{marked} comments marked\n")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 
 from bot.action.ci import groups
 from bot.action.comment import SHORT, answer, count_of_comment, event_of_comment, failures_of_comment, key, marker
@@ -44,10 +44,9 @@ _UNSAID = "no comment could be written where the result would be told, so nothin
 
 
 class RedRun:
-    """The finished run in `event`, and what is done about it through `api` by `settings`; `now` is the time, unless it is another."""
+    """The finished run in `event`, and what is done about it through `api` by `settings`."""
 
-    def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub, now: datetime | None = None) -> None:
-        self._now = now or datetime.now(timezone.utc)
+    def __init__(self, event: WorkflowRun, settings: Settings, api: GitHub) -> None:
         self._run, self._settings, self._api = event.workflow_run, settings, api
         self._own = event.repository
         self._repository, self._default = self._own.full_name, self._own.default_branch
@@ -205,7 +204,7 @@ class RedRun:
 
     def _left_today(self) -> int:
         """How many more requests may be made today without anybody asking."""
-        since = self._now - timedelta(days=1)
+        since = self._api.now() - timedelta(days=1)
         today = [each for each in self._api.recent_comments(self._repository, since) if each.created_at >= since]
         return max(self._most_a_day - sum(count_of_comment(each.body) for each in self._told(today)), 0)
 

@@ -92,6 +92,10 @@ class GitHub:
     def _all(self, kind: type[R], path: str, parameters: Mapping[str, Any] | None = None, key: str = "", limit: int = 10) -> list[R]:
         return [_read(kind, data) for data in self._http.pages(path, parameters, key, limit)]
 
+    def now(self) -> datetime:
+        """The time by GitHub's clock, with which its times can be compared; this machine's may be wrong."""
+        return datetime.fromtimestamp(self._http.now(), timezone.utc)
+
     # answering
 
     def login(self) -> str:

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urljoin
 
@@ -114,19 +115,29 @@ def passing(error: BaseException) -> bool:
     return False
 
 
+def _told_time(headers: Mapping[str, str]) -> float | None:
+    """When an answer with these `headers` was given, by GitHub's clock; None where they do not say."""
+    try:
+        return parsedate_to_datetime(headers["date"]).timestamp()
+    except (KeyError, ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
 def _number(text: str | None) -> float | None:
     return float(text) if text is not None and text.isdecimal() and len(text) < 12 else None
 
 
 def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
-    """Seconds to wait after the `attempt`-th failure (from 1), `error`, at the time `now` (seconds since the epoch)."""
+    """Seconds to wait after the `attempt`-th failure (from 1), `error`, at the time `now` (seconds since the epoch)
+    where GitHub does not tell it."""
     headers = _headers(error) if error is not None else {}
     wait = FIRST_WAIT * 2.0 ** (attempt - 1)
     after, reset = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-reset"))
     if after is not None:
         wait = after
     elif headers.get("x-ratelimit-remaining") == "0" and reset is not None:
-        wait = max(wait, reset - now + 1)
+        told = _told_time(headers)
+        wait = max(wait, reset - (now if told is None else told) + 1)
     elif isinstance(error, GithubException) and error.status in _LIMITED:
         wait = SECONDARY_WAIT * 2.0 ** (attempt - 1)
     return max(wait, 0.0)
@@ -157,11 +168,15 @@ class Transport:
         self._api_url, self._token = api_url.rstrip("/"), token
         self._sleep, self._now = sleep, now
         self._attempts = 1 if hasty else ATTEMPTS
-        self._waited = 0.0
+        self._waited = self._ahead = 0.0
 
     def at_once(self) -> Transport:
         """One that asks once, and waits for no limit to pass."""
         return Transport(self._token, self._api_url, sleep=self._sleep, now=self._now, hasty=True)
+
+    def now(self) -> float:
+        """The time (seconds since the epoch) by the clock of GitHub, as its last answer told it; before that, by this machine's."""
+        return self._now() + self._ahead
 
     def _patiently(self, what: str, ask: Callable[[], Any]) -> Any:
         def wait(state: RetryCallState) -> float:
@@ -225,7 +240,10 @@ class Transport:
         where = path
         for _ in range(_MOST_MOVES):
             try:
-                return self._requester.requestJsonAndCheck(verb, where, parameters=dict(parameters or {}), input=body)
+                headers, data = self._requester.requestJsonAndCheck(verb, where, parameters=dict(parameters or {}), input=body)
+                told = _told_time(headers)
+                self._ahead = self._ahead if told is None else told - self._now()
+                return headers, data
             except _MovedError as moved:
                 location = urljoin(self._api_url + where, moved.location)
                 if not moved.location or not location.startswith(self._api_url + "/"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from datetime import datetime
 
 from bot.action.comment import event_of_comment, run_of_comment
 from bot.action.github.client import GitHub
@@ -92,19 +91,19 @@ def reason(job: WorkflowJob) -> str | None:
     return f"the job {job.name} ended without a failed step, as when its runner is lost" if job.conclusion == "failure" else None
 
 
-def abandon(api: GitHub, settings: Settings, now: datetime) -> int:
+def abandon(api: GitHub, settings: Settings) -> int:
     """Say in the comments of this run that still promise an answer that nothing will come. How many they were.
 
-    For a report that has no requests to go by: `settings` name the run, `api` finds its comments among those of the days before `now`.
+    For a report that has no requests to go by: `settings` name the run, `api` finds its comments among those of the last days.
     Raises GitHubError as `mark_each`.
     """
     try:
         began = api.run(settings.repository, settings.run_id).created_at
     except GitHubError as error:
         log.warning("when this run began is not known: %s", one_line(str(error)))
-        began = now - LOOK_BACK
+        began = api.now() - LOOK_BACK
     # a week of a large repository is a hundred requests, of which an hour has a thousand
-    recent = api.recent_comments(settings.repository, max(began, now - LOOK_BACK))
+    recent = api.recent_comments(settings.repository, max(began, api.now() - LOOK_BACK))
     return mark_each((comment for comment in recent if api.is_ours(comment)), lambda comment: _end(comment, api, settings))
 
 

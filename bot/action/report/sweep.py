@@ -26,13 +26,13 @@ _REFUSALS = frozenset({403, 404, 410, 422})
 _MOST_ERRORS = 10
 
 
-def sweep(api: GitHub, repository: str, stale_after: float, now: datetime) -> int:
-    """Mark the comments in `repository` whose run waits longer than `stale_after` hours at `now`, or ended without a result.
+def sweep(api: GitHub, repository: str, stale_after: float) -> int:
+    """Mark the comments in `repository` whose run waits longer than `stale_after` hours, or ended without a result.
 
     How many were marked through `api`. Raises GitHubError as `mark_each`.
     """
-    ours = (comment for comment in api.recent_comments(repository, now - LOOK_BACK) if api.is_ours(comment))
-    return mark_each(ours, lambda comment: _mark(comment, api, repository, stale_after, now))
+    ours = (comment for comment in api.recent_comments(repository, api.now() - LOOK_BACK) if api.is_ours(comment))
+    return mark_each(ours, lambda comment: _mark(comment, api, repository, stale_after))
 
 
 def mark_each(comments: Iterable[Comment], mark: Callable[[Comment], bool]) -> int:
@@ -55,14 +55,14 @@ def mark_each(comments: Iterable[Comment], mark: Callable[[Comment], bool]) -> i
     return marked
 
 
-def _mark(comment: Comment, api: GitHub, repository: str, stale_after: float, now: datetime) -> bool:
+def _mark(comment: Comment, api: GitHub, repository: str, stale_after: float) -> bool:
     """Whether a comment of ours was marked."""
     number, title = run_of_comment(comment.body), notes.pending(comment.body)
     if number is None or comment.issue is None or title is None:
         return False
     try:
         run = api.run(repository, number)
-        body = said(run, api.jobs(repository, number), stale_after, now)
+        body = said(run, api.jobs(repository, number), stale_after, api.now())
     except GitHubError as error:
         if error.status != 404:  # the run was deleted
             raise

@@ -106,6 +106,9 @@ class Memory(GitHub):
     def __post_init__(self) -> None:
         super().__init__(Nowhere(), BOT)
 
+    def now(self) -> datetime:
+        return NOW
+
     def at_once(self) -> Memory:
         return self
 

@@ -24,7 +24,7 @@ from tests.action.gate.memory import BOT, HEAD, LOGS, MAIN, NOW, REPO, Memory, a
 
 
 def outcome(event: WorkflowRun, api: Memory, **given: object) -> Decision:
-    return RedRun(event, settings(**given), api, NOW).outcome()
+    return RedRun(event, settings(**given), api).outcome()
 
 
 def test_a_pull_request_gets_a_request_for_each_cause() -> None:

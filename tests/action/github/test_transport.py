@@ -43,6 +43,9 @@ def client(stub: Stub, clock: Clock, login: str | None = "bot") -> GitHub:
         (Fault(403, body=SECONDARY), 60.0),
         (Fault(403, {"Retry-After": "7"}), 7.0),
         (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1000040"}), 41.0),
+        # by GitHub's clock, where this machine's has another time
+        (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "40", "Date": "Thu, 01 Jan 1970 00:00:10 GMT"}), 31.0),
+        (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1000040", "Date": "today"}), 41.0),
         (Fault(429), 60.0),
         (Fault(403, {"Retry-After": "Fri, 27 Nov 2026 23:59:00 GMT"}), 60.0),
         (Fault(429, {"Retry-After": "9"}), 9.0),
@@ -58,6 +61,8 @@ def client(stub: Stub, clock: Clock, login: str | None = "bot") -> GitHub:
         "secondary",
         "403 after",
         "primary",
+        "primary by its clock",
+        "primary odd clock",
         "429",
         "403 date",
         "429 after",
@@ -664,3 +669,15 @@ def test_what_the_machine_knows_of_github_is_not_sent(stub: Stub, tmp_path: Path
     sent = [(path, headers.get("Authorization")) for _, path, headers in stub.seen]
     ours = "Bearer secret-token"
     assert sent == [(log, ours), ("/stored", None), ("/file", None), ("/stored", None), ("/assets", ours)]
+
+
+@pytest.mark.parametrize(
+    ("date", "says"), [("Thu, 01 Jan 1970 00:00:10 GMT", 10), ("", 1_000_000), ("31 Feb", 1_000_000), (None, 1_000_000)]
+)
+def test_the_time_is_that_of_github(stub: Stub, date: str | None, says: int) -> None:
+    """Its comments and runs have its times: by a clock that is a day ahead every run would have waited too long."""
+    api = client(stub, Clock())
+    assert api.now() == datetime.fromtimestamp(1_000_000, timezone.utc)
+    stub.faults = [Fault(200, {} if date is None else {"Date": date}, '{"id": 1, "number": 7}')]
+    api.issue(REPO, 7)
+    assert api.now() == datetime.fromtimestamp(says, timezone.utc)

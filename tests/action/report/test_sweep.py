@@ -34,6 +34,9 @@ class Hub(GitHub):
         self.edits: list[tuple[int, str, str, int | None]] = []
         self.there: list[Comment] | None = None  # where it is not as it was when it was listed
 
+    def now(self) -> datetime:
+        return NOW
+
     def recent_comments(self, repository: str, since: datetime) -> list[Comment]:
         return [self.comment] if since < self.comment.created_at else []
 
@@ -70,7 +73,7 @@ def run(status: str = "queued", conclusion: str | None = None, hours: float = 30
 
 
 def swept(hub: Hub) -> list[tuple[int, str, str, int | None]]:
-    count = sweep.sweep(hub, "o/r", 20, NOW)
+    count = sweep.sweep(hub, "o/r", 20)
     assert count == len(hub.edits)
     return hub.edits
 
@@ -188,7 +191,7 @@ def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others() -> None:
 
     hub = Locked(comment(), run("completed", "cancelled"), ())
     with pytest.raises(GitHubError, match="locked"):  # the job is red: somebody looks
-        sweep.sweep(hub, "o/r", 20, NOW)
+        sweep.sweep(hub, "o/r", 20)
     assert [issue for issue, *_ in hub.edits] == [12]
 
 
@@ -216,14 +219,14 @@ class Several(Hub):
 def test_a_run_of_which_github_says_nonsense_keeps_no_answer_from_others() -> None:
     hub = Several(9, frozenset({0, 4}))
     with pytest.raises(GitHubError, match="cannot be used"):
-        sweep.sweep(hub, "o/r", 20, NOW)
+        sweep.sweep(hub, "o/r", 20)
     assert [number for *_, number in hub.edits] == [1, 2, 3, 5, 6, 7, 8]
 
 
 def test_a_github_that_does_not_answer_is_not_asked_about_each() -> None:
     hub = Several(1_000, frozenset(range(1_000)))
     with pytest.raises(GitHubError):
-        sweep.sweep(hub, "o/r", 20, NOW)
+        sweep.sweep(hub, "o/r", 20)
     assert hub.asked == 10
 
 
