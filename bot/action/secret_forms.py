@@ -63,6 +63,13 @@ _TOKENS = re.compile(
     r"|re_(?=[A-Za-z_]{0,40}\d)[A-Za-z0-9]{8}_[A-Za-z0-9]{24}|key-[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2}|SK[0-9a-f]{32}|dose[0-9a-f]{32}"
     r"|flp_[A-Za-z0-9]{40,}|nk-(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{40,}|depot_[a-z]{3,8}_[0-9a-f]{60,}|st\.[0-9a-f]{24}(?:\.[0-9a-f]{32}){2}"
     r"|secret_[a-z0-9-]{1,40}_[0-9a-f]{32}\.[A-Za-z0-9]{20,}"
+    # SonarQube, dbt, Shippo, Duffel, Readme, Scalingo, Stripe's of organizations, Vercel's for blobs, xAI's for managing, Anyscale,
+    # LaunchDarkly, GitLab's for registering runners
+    r"|sq[upa]_[0-9a-f]{40}|dbt[cu]_(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9+/=_-]{30,}|shippo_(?:live|test)_[0-9a-fA-F]{40}"
+    r"|duffel_(?:live|test)_[A-Za-z0-9_=-]{40,}|rdme_[a-z0-9]{60,}|tk-us-[A-Za-z0-9_-]{48}|[rs]k_org_(?:live|test)_[A-Za-z0-9]{20,}"
+    r"|vercel_blob_rw_[A-Za-z0-9]{16}_[A-Za-z0-9]{30,}|xai-token-[A-Za-z0-9]{40,}|aph0_[A-Za-z0-9_-]{30,}"
+    r"|(?:api|sdk)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
+    r"|GR1348941[A-Za-z0-9_-]{20,}|glrtr-[A-Za-z0-9_-]{20,}"
     # AWS, its temporary ones as well, Google, Azure: its own keys hold four letters that say what they open
     r"|(?:IQoJb3JpZ2lu|F[Qw]oGZXIvYXdz)(?:[A-Za-z0-9+/=]|%2[BFbf]|%3[Dd]){60,}|ABSK[A-Za-z0-9+/]{80,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,}"
     r"|[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{8,}|[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|APIM|AZDO)[A-Za-z0-9+/]{4,}={0,2}"
@@ -107,6 +114,8 @@ _IN_TOKENS = (
     *("pscale_", "pnu_", "dt0", "HRKU-", "nfp_", "jina_"),
     *("sha256~", "CFPAT-", "AKID", "AKLT", "xkeysib-", "e2b_", "llx-", "EZAK", "EZTK", "tfp_", "sq0", ":AA", "k.eyJ", "sl.", "snyk_"),
     *("secret_", "ak-", "as-", "AQVN", "pa-", "oy2", "token-", "v1.0-", "local-"),
+    *("squ_", "sqp_", "sqa_", "dbtc_", "dbtu_", "shippo_", "duffel_", "rdme_", "tk-us-", "k_org_", "blob_rw_", "xai-token-", "aph0_"),
+    *("GR1348941", "glrtr-", "api-", "sdk-"),
     *("pypi-", "k_live_", "dckr_pat_", "dckr_oat_", "dapi", "SG.", "AKIA", "ASIA", "ABIA", "ACCA", "AIza", "ya29.", "GOCSPX-", "1//0"),
     *("Q~", "eyJ"),
 )
