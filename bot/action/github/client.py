@@ -243,7 +243,8 @@ class GitHub:
             if error.status not in (401, 403):
                 raise
             return None
-        return _read(User, found).login if found else None
+        now = _read(User, found or {})
+        return now.login if now.id == user.id else None
 
     def _permission_of(self, repository: str, login: str) -> Mapping[str, Any]:
         return self._http.find(f"{_repo(repository)}/collaborators/{quote(login, safe='')}/permission") or {}

@@ -331,6 +331,12 @@ def test_a_permission_is_that_of_the_account_and_not_of_its_name(stub: Stub, hel
     assert client(stub, Clock()).permission(REPO, User(login="somebody", id=5)) == says
 
 
+def test_a_name_that_is_told_of_another_account_is_not_believed(stub: Stub) -> None:
+    stub.answers["GET", f"/repos/{REPO}/collaborators/somebody/permission"] = (200, {"permission": "write", "user": None})
+    stub.answers["GET", "/user/5"] = (200, {"login": "somebody", "id": 6})
+    assert client(stub, Clock()).permission(REPO, User(login="somebody", id=5)) == "none"
+
+
 def test_who_was_renamed_is_not_found_where_the_token_may_not_look(stub: Stub) -> None:
     stub.answers["GET", "/user/5"] = (403, {"message": "Resource not accessible by integration"})
     assert client(stub, Clock()).permission(REPO, User(login="somebody", id=5)) == "none"
