@@ -70,8 +70,12 @@ class Console:
     summary: Path | None = None
 
     def publish(self, outcome: JobOutcome) -> int:
-        """Write all that `outcome` holds to where it belongs, and return its exit status. A summary that cannot be written is logged."""
-        _append(self.output, outputs(outcome.outputs))
+        """Write all that `outcome` holds to where it belongs, and return its exit status. A summary that cannot be written is logged.
+        Raises InputError where the outputs cannot be written, without which no other job knows what to do."""
+        try:
+            _append(self.output, outputs(outcome.outputs))
+        except OSError as error:
+            raise InputError(f"the outputs of this job cannot be written: {error.strerror}") from error
         try:
             _append(self.summary, outcome.summary)
         except OSError as error:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.action.console import Console, JobOutcome, UnbrokenStream
+from bot.action.console import Console, InputError, JobOutcome, UnbrokenStream
 from bot.workflow_commands import Annotation, log_group
 
 OUTCOME = JobOutcome(7, {"outcome": "refused"}, "## Said\n", (Annotation("notice", "Title", "text"),), "refused\n")
@@ -65,3 +65,9 @@ def test_a_stream_that_nobody_reads_any_more_breaks_nothing(tmp_path: Path) -> N
         console = Console(UnbrokenStream.over(stream), UnbrokenStream.over(stream), summary=tmp_path / "summary")
         with log_group(console.stdout, "a group", enabled=True):
             assert console.publish(OUTCOME) == 7
+
+
+def test_outputs_that_cannot_be_written_are_no_fault_of_ours() -> None:
+    console = Console(io.StringIO(), io.StringIO(), output=Path("/dev/full"))
+    with pytest.raises(InputError, match="outputs of this job cannot be written: No space left"):
+        console.publish(JobOutcome(outputs={"outcome": "nothing"}))
