@@ -78,7 +78,15 @@ def worded(refusal: Ended, plain: Outcome, control: Control) -> Ended:
     The control has a module around the program's own, as `torch.compile` makes one, since programs look for its names. A program that
     fails by these does not fail in eager; nor is it compiled code that fails. `control` runs another control.
     """
-    if refusal.code != "fails_in_eager" or plain.status not in ("raised", "exit") or control("--bare").status != "ok":
+    if refusal.code != "fails_in_eager" or plain.status not in ("raised", "exit"):
+        return refusal
+    bare = control("--bare")
+    if bare.cut or bare.status in ("timeout", "infra"):
+        said = f"the program fails with the compiler taken out ({last_line(plain) or 'nothing was printed'}), but there was no time to see"
+        return Ended(
+            "error", "budget", f"{said} whether it does without the module that torch.compile returns; a longer --budget gives it more"
+        )
+    if bare.status != "ok":
         return refusal
     cause = "the module that torch.compile returns in place of the program's own, whose parameters it names _orig_mod.NAME"
     said = f"no compiled code is to blame, but {cause}: around eager it leads to an error as well, and without it the program passes"

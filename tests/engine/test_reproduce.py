@@ -268,6 +268,13 @@ def test_a_program_that_fails_by_the_module_around_its_own(intake: Callable[...,
     assert controls == []
 
 
+def test_whether_a_program_fails_in_eager_is_not_said_before_it_was_seen(intake: Callable[..., Intake]) -> None:
+    fails = Outcome(status="raised", text=KEY_ERROR, calls=1)
+    with pytest.raises(Ended, match=r"no time to see whether .*; a longer --budget gives it more$") as ended:
+        intake([fails], [fails, fails, Outcome(status="timeout", cut=True)]).run()
+    assert (ended.value.status, ended.value.code) == ("error", "budget")
+
+
 def test_whole_numbers_that_rounding_decides(intake: Callable[..., Intake]) -> None:
     """Float64 gives them as eager does; eager moved by its rounding does not."""
     wrong = Outcome(status="raised", text=NOT_CLOSE)
