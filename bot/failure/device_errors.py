@@ -19,8 +19,12 @@ _STICKY = re.compile(
     re.IGNORECASE,
 )
 
-# What the allocator says of a GPU that is full: the memory that it may take, where that was capped, or all that there is.
-_FULL = re.compile(r"\b(?:CUDA|HIP) out of memory\b")
+# What torch's allocator, the runtime, Triton's launcher and the libraries say of a GPU that is full. The allocator says what it may take,
+# where that was capped, or all that there is.
+_FULL = re.compile(
+    r"\b(?:CUDA|HIP)(?:(?: driver)? error:)? out of memory\b"
+    r"|\bTriton Error \[(?:CUDA|HIP)\]: out of memory\b|\b[A-Z]+_STATUS_ALLOC_FAILED\b"
+)
 _ALLOWED = (re.compile(r"\b([\d.]+) (bytes|[KMGT]iB) allowed\b"), re.compile(r"\btotal capacity of ([\d.]+) (bytes|[KMGT]iB)\b"))
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 

@@ -79,3 +79,26 @@ def test_what_the_allocator_might_take(allowed: str, size: float) -> None:
     assert allowed_memory(found, said) == int(size)
     assert allowed_memory(found, "out of memory") is None
     assert allowed_memory(failure(AT_LAUNCH, "misaligned address"), said) is None
+
+
+# torch: c10/cuda/CUDAException.cpp with cudaGetErrorString, ATen/cuda/CUDABlas.cpp, ATen/cudnn/Exceptions.h; Triton: driver.c
+@pytest.mark.parametrize(
+    ("text", "full"),
+    [
+        ("torch.AcceleratorError: CUDA error: out of memory", True),
+        ("RuntimeError: CUDA driver error: out of memory", True),
+        ("RuntimeError: Triton Error [CUDA]: out of memory", True),
+        ("torch.OutOfMemoryError: HIP out of memory. Tried to allocate 2.00 GiB.", True),
+        ("RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`", True),
+        ("RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED", True),
+        ("triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 262144, Hardware limit: 232448", False),
+        ("MemoryError: out of memory", False),
+    ],
+)
+def test_a_gpu_that_is_full_in_the_words_of_each_layer(text: str, full: bool) -> None:
+    found = signature_of(
+        Outcome(status="raised", text=f'Traceback (most recent call last):\n  File "fail.py", line 3, in f\n    f()\n{text}\n')
+    )
+    assert found is not None
+    assert is_out_of_memory(found) is full
+    assert allowed_memory(found, text) is None
