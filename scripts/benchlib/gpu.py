@@ -115,7 +115,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         scratch = (arguments.keep or Path(made)).resolve()
         run = partial(judged, python=python, scratch=scratch, limit=arguments.limit, jobs=arguments.jobs, end=end, record=arguments.record)
         with ThreadPoolExecutor(arguments.lanes, initializer=_settle, initargs=(shares(arguments.lanes),)) as executor:
-            for future in as_completed([executor.submit(run, one) for one in chosen]):
+            # the longest first, so that no lane is left with it at the end
+            longest_first = sorted(chosen, key=lambda one: -(one.seconds or 0.0))
+            for future in as_completed([executor.submit(run, one) for one in longest_first]):
                 rows.append(future.result())
                 print(_line(rows[-1]), flush=True)
                 save(arguments.json, {"machine": machine, "rows": [asdict(one) for one in rows]})
@@ -238,16 +240,16 @@ def unlike(one: Path, twin: Path) -> list[str]:
 
 def _alone(scenario: Scenario, python: str, repro: Path, place: Path) -> list[str]:
     """What is wrong with the repro, run alone and with the compiler taken out, with nothing of ours on the path."""
+    lane = getattr(_lane, "env", {})  # of this thread, whose CPUs those that it starts have as well
 
     def run(name: str, *command: str) -> watch.Run:
         shutil.copy(repro, place / name / "repro.py")
-        env = watch.environment(
-            {**getattr(_lane, "env", {}), "TMPDIR": str(place / "tmp"), "TORCHINDUCTOR_CACHE_DIR": str(place / name / "cache")}
-        )
+        env = watch.environment({**lane, "TMPDIR": str(place / "tmp"), "TORCHINDUCTOR_CACHE_DIR": str(place / name / "cache")})
         argv = (python, *command, "repro.py")
         return watch.run(argv, cwd=place / name, env=env, limit=measure.ALONE_LIMIT, log=place / f"{name}.txt", sample=False)
 
-    alone, control = run("alone"), run("control", str(corpus.CONTROL))
+    with ThreadPoolExecutor(2) as executor:
+        alone, control = executor.map(lambda words: run(*words), (("alone",), ("control", str(corpus.CONTROL))))
     wrong = []
     if alone.status in (0, None) or not re.search(scenario.says, alone.output):
         wrong.append(f"alone it does not fail like that (exit {alone.status})")
