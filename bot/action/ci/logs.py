@@ -231,9 +231,10 @@ class _Log:
             return []
         if self.printed.all:
             # what only says that another process failed may quote that one's traceback, cut off
-            if any(block.who.endswith(LOGGED) or (is_whole(block.text) and not is_elsewhere(block.text)) for block in self.printed.all):
-                return []
             shown = next(self._programs(list(self.printed.all)[-1:]))
+            if any(block.who.endswith(LOGGED) or (is_whole(block.text) and not is_elsewhere(block.text)) for block in self.printed.all):
+                compared = told_errors.compares(self.lines.text, [block.text for block in self.printed.all])
+                return [replace(shown, seen=Seen.LOGGED, note=told_errors.COMPARES)] if compared else []
             return list(cut_off.told(shown, self.lines.text)) or list(named_tests.failures(self.lines.text))
         text = self.lines.text
         tests = named_tests.failures, named_tests.progressed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import accumulate, pairwise
 
 from bot.action.ci.compiles import CHECKED, OVERWRITTEN, STRIDES, TRACERS
@@ -145,7 +145,11 @@ _OTHER_RESULTS = (
 _QUESTIONED = re.compile(
     r"\?$|\b(?:should|may|might|raises?|warns?|asserts?|checks?|detects?|compares?|verif(?:y|ies)|logs?)\b", re.IGNORECASE
 )
-_NOT_CLOSE = re.compile(r"AssertionError: (?:Tensor-likes|Scalars) are not (?:close|equal)!")
+# Where torch.testing, NumPy's or a program's own assertion compares; and what it says.
+_COMPARED = re.compile(
+    r"(?:^|\n)AssertionError:\s{1,3}(?:(?:Tensor-likes|Scalars) are not (?:close|equal)!|Not equal to tolerance )"
+    r"|\n {4}(?:raise error_metas\[0\]\.to_error\(|assert [^\n]{0,300}close\()[^\n]{0,300}\n(?: {4}[ ~^]{1,300}\n)?AssertionError\b"
+)
 _COMPILES = re.compile(r"(?:.{0,500}[^\w`])?torch\.compile\(|@torch\.compile\b")
 _OWN_KERNEL = "@triton."
 # What Markdown and quotation marks put around words.
@@ -153,6 +157,7 @@ _MARKS = " `*'\"\u201d"
 _UNSHOWN = "the text tells of an error, and the log does not show all of it"
 TOLD = "the text tells that compiling fails"
 _DIFFERS = "the text tells that a compiled program gives other results"
+COMPARES = "a program that compiles ends where it compares: whether the compiler makes the difference shows only when it runs"
 
 
 def _failure(raised: str, note: str = _UNSHOWN) -> Failure:
@@ -228,13 +233,13 @@ def alone(lines: list[str]) -> Iterator[Failure]:
         return
     ticked = [(line, told["said"]) for line in lines if "Error: " in line and (told := _ANY_TICKED.search(line[:MAX_LINE]))]
     shown = {line for line in lines if _ERROR.match(line[:MAX_LINE])}
-    compares = bool(shown) and all(map(_NOT_CLOSE.match, shown)) and compiles(lines)
-    if compares or says(_words(lines)):
+    compared = compares(lines, shown)
+    if compared or says(_words(lines)):
         found = shown or {said for _, said in ticked}
     else:
         found = {said for line, said in ticked if _says(line.replace(said, ""))}
     if len(found) == 1 and not _OF_OTHERS.search(error := found.pop()):
-        yield _failure(error, _DIFFERS if compares else TOLD)
+        yield _failure(error, COMPARES if compared else TOLD)
 
 
 def unshown(lines: list[str]) -> Iterator[Failure]:
@@ -265,6 +270,11 @@ def _words(lines: list[str]) -> list[str]:
 def compiles(lines: list[str]) -> bool:
     """Whether such `lines` show a program that compiles, and has no kernel of its own."""
     return any(map(_COMPILES.match, lines)) and not any(line.lstrip().startswith(_OWN_KERNEL) for line in lines)
+
+
+def compares(lines: list[str], shown: Collection[str]) -> bool:
+    """Whether the text of such `lines` has a program that compiles, and each error or traceback that is `shown` is of a comparison."""
+    return bool(shown) and all(map(_COMPARED.search, shown)) and compiles(lines) and not _changes(title(lines))
 
 
 def _differs(line: str) -> bool:

@@ -735,6 +735,28 @@ def test_a_program_that_compiles_and_compares(program: str, said: str, expected:
     assert verdicts(f"# A title\n\n```python\nimport torch\n{program}\n```\n\nOutput\n```\n{said}\n```\n") == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("raise error_metas[0].to_error(msg)", "AssertionError: Tensor-likes are not close!\n\nMismatched elements: 7 / 9"),
+        ("raise error_metas[0].to_error(msg)", "AssertionError: The values for attribute 'shape' do not match: torch.Size([7])"),
+        ("raise error_metas[0].to_error(msg)\n    ^^^^^^^^^^^^^^^^^^^^", "AssertionError: Tens"),
+        ("assert torch.allclose(eager, compiled)\n           ~~~~~~~~~~~~~~^^^^^^^^^", "AssertionError"),
+        ("raise AssertionError(msg)", "AssertionError: \nNot equal to tolerance rtol=1e-05, atol=0"),
+    ],
+)
+def test_a_program_that_compiles_and_ends_where_it_compares(source: str, said: str) -> None:
+    raised = f'Traceback (most recent call last):\n  File "/w/a.py", line 1, in <module>\n    {source}\n{said}\n'
+    text = f"# A title\n\n```python\n{{}}\n```\n\n```\n{raised}```\n"
+    (row,) = candidates.rows(text.format("f = torch.compile(g)"), CheckoutPaths([]))
+    assert (row["file"], row["verdict"], "ends where it compares" in str(row["why"])) == ("/w/a.py", "possible", True)
+    assert verdicts(text.format("f = g")) == []
+    assert verdicts(text.format("f = torch.compile(g)").replace("# A title", "# Fix what is made up")) == []
+    # what else was raised ended it
+    assert verdicts(text.format("f = torch.compile(g)") + ENDED) == []
+    assert verdicts(text.format("f = torch.compile(g)").replace("to_error", "made_up").replace("close", "up").replace("toler", "")) == []
+
+
 def test_a_process_that_quotes_a_class_and_is_cut_off() -> None:
     raised = 'Traceback (most recent call last):\n  File "/w/a.py", line 1, in f\n    raise Exception(\nException: It failed: {}: An exc'
     assert verdicts(raised.format("SubprocException")) == ["possible"]
