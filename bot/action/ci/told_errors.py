@@ -31,7 +31,8 @@ COMPILING = re.compile(
     r"\b(?i:(?:py)?torch(?: ?2(?:\.\d{1,2}){0,2})?[._ -]compil(?!er\.))|\b[Cc]ompiled[ _](?:autograd|graph)\b"
     r"|\b[Tt]orch export\b|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))"
     r"|(?<![\w/])(?:[Tt]orch[_ ]?[Dd]ynamo|dynamo|(?:[Tt]orch_?)?[Ii]nductor|AOTI|(?i:aot[_ ]?inductor)(?:_package)?)\b"
-    r"|\b(?:with|using) compile(?! (?:flag|option|command|time)|[\w=(.-])"
+    r"|\b(?:with|using) compile(?! (?:flag|option|command|time)|[\w=(.-])|\bin compiled? mode\b"
+    r"|\b[Ee]ager(?: ?/ ?| (?:vs\.?|versus|and) )[Cc]ompiled?\b|\b[Cc]ompiled?(?: ?/ ?| (?:vs\.?|versus|and) )[Ee]ager\b"
     r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
 _EAGER = re.compile(
@@ -53,7 +54,8 @@ _WAS_NOT = re.compile(r"n't\b|\b(?:not|never|without|should|must|expect(?:s|ed)?
 _NO_WORDS = re.compile(
     r" {2}|.{0,200}\b(?:[WIVDE]\d{4} \d\d:|WARNING|INFO|DEBUG|Warning:)\b|(?:import|from|def|@|[+-]\s)|[\w.]{1,60}(?: ?=|\()|E  |>  "
 )
-# Sentences, and parts of one that tell of two things.
+# What is said by the way, in a sentence. Sentences, and parts of one that tell of two things.
+_ASIDE = re.compile(r" \([^()\n]{1,300} [^()\n]{1,300}\)")
 _SENTENCES = re.compile(r"(?<=[.!?]) | but |[,;] (?:while|whereas) ")
 
 # A class of the compiler's, or any whose message is the compiler's; with its message.
@@ -118,10 +120,11 @@ _HAPPENS = re.compile(
 # How a title says what fails, as it is: not what should be done about it, nor when something else is.
 _HEADLINE = re.compile(
     rf"\b(?:fail(?:s|ed|ing){_TO_GO}|(?:crash|segfault)(?:e?s|ed|ing)|raise[sd]|throws|threw|err(?:s|ors? out)|\w+s (?:fail|crash))\b"
-    r"|\b(?:causes?|leads? to|gives?|g[eo]ts?|reports?|seems? to) (?:an? |the )?(?:\w+ )?(?:crash|errors?|exceptions?|failures?|fail)\b"
+    r"|\b(?:causes?|triggers?|leads? to|gives?|g[eo]ts?|reports?|seems? to) (?:an? |the )?(?:\w+ )?"
+    r"(?:crash|errors?|exceptions?|failures?|fail)\b"
     r"|\b(?:errors?|exception|failure|crash|seg(?:mentation )?[ -]?fault) (?:when|while|at|with|after|during|caused|(?:in )?using)\b"
     r"|\b(?:crash|seg(?:mentation )?[ -]?fault) (?:in|on)\b"
-    r"|\b(?:compile|dynamo|inductor|export) (?:error|failure|crash)$",
+    r"|\b(?:compile|dynamo|inductor|export) (?:error|failure|crash|seg(?:mentation )?[ -]?fault)$",
     re.IGNORECASE,
 )
 _BESIDE = re.compile(r"\b(?:when|where|whether|why|how|what|which|that|does|is)\b|\?$", re.IGNORECASE)
@@ -130,7 +133,7 @@ _LISTS = re.compile(r":\n+(?:\d[.)]|[-*]) (?=\S)")
 # What parts a report of a failure; and what somebody says of what they met.
 _REPORT = re.compile(r"#{1,6} .{0,40}\b(?:bug|what happened|error (?:logs?|messages?)|current behaviou?r)\b", re.IGNORECASE)
 _MET = re.compile(
-    r"\b(?:I|[Ww]e)\b.{0,150}?\b(?:g[eo]t|getting|see|saw|seeing|hit|hitting|encounter(?:ed|ing)?|ran into)\b"
+    r"\b(?:I|[Ww]e)\b.{0,150}?\b(?:g[eo]t|getting|see|saw|seeing|hit|hitting|encounter(?:ed|ing)?|ran into|found that)\b"
     r"|\bg[ai]ve?s? (?:me|us) "
     r"|^[Gg]etting |\bfails with (?:this|the|an|the following) error\b"
 )
@@ -138,9 +141,9 @@ _TRIED = re.compile(r"\btr(?:y|ied|ying)\b", re.IGNORECASE)
 _FOLLOWS = re.compile(r"\bfollowing error\b|\bthis error\b|\berrors? (?:below|as follows)\b", re.IGNORECASE)
 # How it is said that results are others: that they differ, that they are results, from whose or how they come.
 _OTHER_RESULTS = (
-    re.compile(r"\b(?:differ\w{0,6}|mismatch\w{0,3}|discrepanc\w{1,3}|diverge\w{0,3}|inconsistent|wrong|incorrect)\b", re.IGNORECASE),
-    re.compile(r"\b(?:outputs?|results?|values?|answers?|numbers?|gradients?|precision|accuracy)\b", re.IGNORECASE),
-    re.compile(r"\beager|\b(?:produces?|gives?|returns?|yields?|computes?|generates?)\b", re.IGNORECASE),
+    re.compile(r"\b(?:differ\w{0,6}|mismatch\w{0,3}|discrepanc\w{1,3}|diverge\w{0,3}|inconsistent|wrong|incorrect|nans?)\b", re.IGNORECASE),
+    re.compile(r"\b(?:outputs?|results?|values?|answers?|numbers?|gradients?|loss|precision|accuracy|numeric\w{0,4})\b", re.IGNORECASE),
+    re.compile(r"\beager|\b(?:produces?|gives?|returns?|yields?|computes?|generates?|makes?|becomes?)\b", re.IGNORECASE),
 )
 _QUESTIONED = re.compile(
     r"\?$|\b(?:should|may|might|raises?|warns?|asserts?|checks?|detects?|compares?|verif(?:y|ies)|logs?)\b", re.IGNORECASE
@@ -290,8 +293,9 @@ def _changes(head: str) -> bool:
 
 def _entitles(head: str) -> bool:
     """Whether a title `head` says that compiling fails."""
-    found = _HEADLINE.search(head[:MAX_LINE])
-    return found is not None and not _BESIDE.search(head[: found.start()]) and not head.endswith("?") and _says(head, _HEADLINE)
+    said = _ASIDE.sub("", head[:MAX_LINE])
+    found = _HEADLINE.search(said)
+    return found is not None and not _BESIDE.search(said[: found.start()]) and not head.endswith("?") and _says(head, _HEADLINE)
 
 
 def says(lines: list[str]) -> bool:
@@ -302,7 +306,7 @@ def says(lines: list[str]) -> bool:
 def _says(line: str, how: re.Pattern[str] = _FAILING) -> bool:
     """Whether a `line` of words says that compiling fails, as `how` finds it, and not that eager does, or that it went on."""
     words = line[:MAX_LINE]
-    parts = _SENTENCES.split(words)
+    parts = _SENTENCES.split(_ASIDE.sub("", words))
     # what somebody tried, and what came of it
     parts += [f"{tried} {met}" for tried, met in pairwise(parts) if _TRIED.search(tried) and _MET.search(met)]
     fails = any(COMPILING.search(said) and how.search(said) and not _EAGER.search(said) for said in parts)
