@@ -141,12 +141,21 @@ _TRIED = re.compile(r"\btr(?:y|ied|ying)\b", re.IGNORECASE)
 _FOLLOWS = re.compile(r"\bfollowing error\b|\bthis error\b|\berrors? (?:below|as follows)\b", re.IGNORECASE)
 # How it is said that results are others: that they differ, that they are results, from whose or how they come.
 _OTHER_RESULTS = (
-    re.compile(r"\b(?:differ\w{0,6}|mismatch\w{0,3}|discrepanc\w{1,3}|diverge\w{0,3}|inconsistent|wrong|incorrect|nans?)\b", re.IGNORECASE),
-    re.compile(r"\b(?:outputs?|results?|values?|answers?|numbers?|gradients?|loss|precision|accuracy|numeric\w{0,4})\b", re.IGNORECASE),
-    re.compile(r"\beager|\b(?:produces?|gives?|returns?|yields?|computes?|generates?|makes?|becomes?)\b", re.IGNORECASE),
+    re.compile(
+        r"\b(?:differ\w{0,6}|mismatch\w{0,3}|discrepanc\w{1,3}|diverge\w{0,3}|inconsistent|wrong|incorrect|nans?|all[- ]zeros?)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:outputs?|results?|values?|answers?|numbers?|grad(?:ient)?s?|loss|precision|accuracy|numeric\w{0,4})\b", re.IGNORECASE
+    ),
+    re.compile(
+        r"\beager|\b(?:produces?|gives?|returns?|yields?|computes?|generates?|makes?|becomes?|leads? to|silent(?:ly)?)\b", re.IGNORECASE
+    ),
 )
+# What is asked, or tested; and that it is eager whose results are wrong.
 _QUESTIONED = re.compile(
-    r"\?$|\b(?:should|may|might|raises?|warns?|asserts?|checks?|detects?|compares?|verif(?:y|ies)|logs?)\b", re.IGNORECASE
+    r"\?$|\beager\b[^,.;]{0,60}\b(?:wrong|incorrect|nans?)\b|\b(?:should|may|might|raises?|warns?|asserts?|checks?|detects?|compares?|verif(?:y|ies)|logs?)\b",
+    re.IGNORECASE,
 )
 # Where torch.testing, NumPy's or a program's own assertion compares; and what it says.
 _COMPARED = re.compile(
@@ -259,7 +268,7 @@ def unshown(lines: list[str]) -> Iterator[Failure]:
     follows = _says(head) and any(map(_FOLLOWS.search, words))
     if follows or _entitles(head) or any((reports or _MET.search(line)) and _says(line, _HAPPENS) for line in words if line != head):
         yield _failure("", f"{TOLD}, and shows no error")
-    elif any(_differs(line) for line in words if line == head or _MET.search(line)):
+    elif any(_differs(line) for line in words if reports or line == head or _MET.search(line)):
         yield _failure("", _DIFFERS)
 
 
