@@ -52,6 +52,7 @@ ON_HOSTED_RUNNERS = {
     "test_one_artifact_does_not_take_all_the_time",
     "test_what_is_shown_is_found_in_time",
     "test_what_stands_very_often_in_a_line_is_read_in_time",
+    "test_what_the_machine_knows_of_github_is_not_sent",
     "test_a_job_hands_on_no_result_of_another_request",
     "test_half_of_a_secret_in_an_input_is_not_told",
     "test_a_token_is_sent_as_it_is_or_not_at_all",
