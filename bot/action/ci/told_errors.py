@@ -37,7 +37,7 @@ COMPILING = re.compile(
 )
 _EAGER = re.compile(
     r"\beager|\bwithout\b(?=.{0,40}(?:compil|inductor|dynamo|export|\bit\b|\bthis\b))"
-    r"|\b(?:disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b"
+    r"|(?<![\w/-])(?:disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b"
     # what is past, and what does not happen; what a compiler of C++ builds
     r"|\b(?:unrelated|previous(?:ly)?|used to|no (?:\w+ )?(?:errors?|fail\w*|crash\w*|exceptions?|more))\b"
     r"|\b(?:nvcc|cmake|setup\.py|wheels?|from source|extensions?)\b|(?:\bnot|n['\u2019]t|\bnever) (?:fail|crash|err|rais|throw)",
@@ -56,6 +56,7 @@ _NO_WORDS = re.compile(
 )
 # What is said by the way, in a sentence. Sentences, and parts of one that tell of two things.
 _ASIDE = re.compile(r" \([^()\n]{1,300} [^()\n]{1,300}\)")
+_ENDS = re.compile(r"(?<=[.!?]) ")
 _SENTENCES = re.compile(r"(?<=[.!?]) | but |[,;] (?:while|whereas) ")
 
 # A class of the compiler's, or any whose message is the compiler's; with its message.
@@ -149,7 +150,8 @@ _OTHER_RESULTS = (
         r"\b(?:outputs?|results?|values?|answers?|numbers?|grad(?:ient)?s?|loss|precision|accuracy|numeric\w{0,4})\b", re.IGNORECASE
     ),
     re.compile(
-        r"\beager|\b(?:produces?|gives?|returns?|yields?|computes?|generates?|makes?|becomes?|leads? to|silent(?:ly)?)\b", re.IGNORECASE
+        r"\beager|\b(?:produces?|gives?|returns?|yields?|computes?|generates?|makes?|becomes?|g[eo]t|leads? to|silent(?:ly)?)\b",
+        re.IGNORECASE,
     ),
 )
 # What is asked, or tested; and that it is eager whose results are wrong.
@@ -245,6 +247,10 @@ def alone(lines: list[str]) -> Iterator[Failure]:
         return
     ticked = [(line, told["said"]) for line in lines if "Error: " in line and (told := _ANY_TICKED.search(line[:MAX_LINE]))]
     shown = {line for line in lines if _ERROR.match(line[:MAX_LINE])}
+    # a program may have what it raised in a comment
+    shown = shown or {
+        said for line, fenced in _fenced(lines) if fenced and _ERROR.match(said := _COMMENT.sub("", line[:MAX_LINE], count=1))
+    }
     compared = compares(lines, shown)
     if compared or says(_words(lines)):
         found = shown or {said for _, said in ticked}
@@ -272,10 +278,15 @@ def unshown(lines: list[str]) -> Iterator[Failure]:
         yield _failure("", _DIFFERS)
 
 
+def _fenced(lines: list[str]) -> Iterator[tuple[str, bool]]:
+    """Each of such `lines`, and whether it is in a fence."""
+    fences = accumulate(line == FENCE for line in lines)
+    return ((line, bool(fence % 2)) for line, fence in zip(lines, fences, strict=True))
+
+
 def _words(lines: list[str]) -> list[str]:
     """Those of such `lines` that are somebody's words: what is fenced is a program, or a log; a sentence may go on in a list."""
-    fences = accumulate(line == FENCE for line in lines)
-    words = [line for line, fence in zip(lines, fences, strict=True) if not fence % 2 and line != FENCE]
+    words = [line for line, fenced in _fenced(lines) if not fenced and line != FENCE]
     return _LISTS.sub(": ", "\n".join(words)).split("\n")
 
 
@@ -290,9 +301,9 @@ def compares(lines: list[str], shown: Collection[str]) -> bool:
 
 
 def _differs(line: str) -> bool:
-    """Whether a `line` of words says that a compiled program gives other results than it gives in eager."""
-    words = line[:MAX_LINE]
-    return all(each.search(words) for each in (COMPILING, *_OTHER_RESULTS)) and not (_QUESTIONED.search(words) or WENT_ON.search(words))
+    """Whether a sentence in a `line` of words says that a compiled program gives other results than it gives in eager."""
+    told = (said for said in _ENDS.split(line[:MAX_LINE]) if not (_QUESTIONED.search(said) or WENT_ON.search(said)))
+    return any(all(each.search(said) for each in (COMPILING, *_OTHER_RESULTS)) for said in told)
 
 
 def _changes(head: str) -> bool:
