@@ -161,7 +161,8 @@ def _is_module(node: cst.BaseExpression) -> bool:
 
 
 def _argument(index: int) -> Any:
-    return lambda node: node.args[min(index, len(node.args) - 1)].value if node.args else node
+    # beside other edits it may be no call any more
+    return lambda node: node.args[min(index, len(node.args) - 1)].value if isinstance(node, cst.Call) and node.args else node
 
 
 def _object(node: Any) -> Any:

@@ -37,6 +37,14 @@ def test_operands(before: str, after: set[str]) -> None:
     assert single_edits(deletions.operands, before) | single_edits(partial(deletions.operands, which=1), before) == after
 
 
+def test_operands_beside_each_other() -> None:
+    """What one edit makes of an object need not be the call that another one takes an argument of."""
+    module = cst.parse_module("f(g(a, b).t, c).m\n")
+    edits = [*deletions.operands(module), *deletions.operands(module, which=1)]
+    texts = {apply(module, [one, other]) for one in edits for other in edits if one is not other}
+    assert {"a.t\n", "c.m\n"} <= texts
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
