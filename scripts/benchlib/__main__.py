@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchlib import corpus, measure, programs, report, truth
-from benchlib.cli import count, matches, own_python, positive, save
+from benchlib.cli import count, named, own_python, positive, save
 from benchlib.lanes import gpus, shared
 
 CHILD = "import json, torch; print(json.dumps({'torch': torch.__version__, 'threads': torch.get_num_threads()}))"
@@ -29,7 +29,7 @@ def grammar() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__, allow_abbrev=False)
     parser.add_argument("what", nargs="*", metavar="corpus DIR", help="instead: every case of a folder through ours (see docs/bench.md)")
     parser.add_argument("--python", default=None, help="the interpreter with torch and our dependencies (default: .venv, set up first)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these programs or cases; a name may end in *")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these programs or cases; a name may have a *")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--quick", action="store_true", help="the two smallest programs, 30 s each, one verification run")
     parser.add_argument("--limit", type=positive, default=600.0, metavar="SECONDS", help="for each program and tool (default 600)")
@@ -91,11 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _chosen(parser: argparse.ArgumentParser, arguments: argparse.Namespace, names: Sequence[str]) -> list[str]:
     if arguments.quick and not arguments.only and not arguments.what:
         return list(programs.QUICK)
-    wanted = arguments.only or ["*"]
-    for one in wanted:
-        if not any(matches(name, one) for name in names):
-            parser.error(f"there is no {one}; --list prints the names")
-    return [name for name in names if any(matches(name, one) for one in wanted)]
+    return named(parser, names, arguments.only or ["*"])
 
 
 def _measured(setting: measure.Setting, modes: Sequence[str], name: str, seed: int) -> Iterator[measure.Measure]:

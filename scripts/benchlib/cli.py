@@ -8,7 +8,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from benchlib.measure import ROOT
@@ -39,8 +40,16 @@ def count(text: str) -> int:
 
 
 def matches(name: str, wanted: str) -> bool:
-    """Whether `wanted` is this name, or its beginning and a `*`."""
-    return name.startswith(wanted[:-1]) if wanted.endswith("*") else name == wanted
+    """Whether `wanted` is this name, or a pattern of a shell's that it fits."""
+    return fnmatchcase(name, wanted)
+
+
+def named(parser: argparse.ArgumentParser, names: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """Those of `names` that some pattern of `wanted` fits, in their order; an error of the command line where a pattern fits none."""
+    for one in wanted:
+        if not any(matches(name, one) for name in names):
+            parser.error(f"there is no {one}; --list prints the names")
+    return [name for name in names if any(matches(name, one) for one in wanted)]
 
 
 @contextlib.contextmanager

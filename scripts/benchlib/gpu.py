@@ -21,7 +21,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from benchlib import corpus, measure, watch
-from benchlib.cli import count, matches, own_python, positive, save
+from benchlib.cli import count, named, own_python, positive, save
 from benchlib.gpu_catalog import PARTS, SCENARIOS, Scenario
 from benchlib.lanes import Share, gpus, shared
 
@@ -71,7 +71,7 @@ def grammar() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/gpu-check", description=__doc__, allow_abbrev=False)
     parts = ", ".join(f"{number}: {what}" for number, what in PARTS.items())
     parser.add_argument("--part", type=int, nargs="+", choices=sorted(PARTS), metavar="N", help=f"only these ({parts})")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these scenarios; a name may end in *")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these scenarios; a name may have a *")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--python", default=None, help="the interpreter with torch and our dependencies (default: .venv, set up first)")
     parser.add_argument("--jobs", default="1", metavar="N", help="candidates that each scenario may try at once, or auto (default 1)")
@@ -90,9 +90,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(argv)
     chosen = [one for one in SCENARIOS if arguments.part is None or one.part in arguments.part]
     if arguments.only:
-        chosen = [one for one in chosen if any(matches(one.name, name) for name in arguments.only)]
-    if not chosen:
-        parser.error("there is no such scenario; --list prints the names")
+        names = named(parser, [one.name for one in chosen], arguments.only)
+        chosen = [one for one in chosen if one.name in names]
     if arguments.list:
         print("\n".join(f"{one.part}  {one.name}" for one in chosen))
         return 0

@@ -232,7 +232,7 @@ def grammar() -> argparse.ArgumentParser:
     parser.add_argument("--corpus", type=Path, metavar="DIR", help="a folder of failing programs (see docs/bench.md)")
     parser.add_argument("--programs", type=int, default=10, metavar="N", help="so many of the corpus, of all its kinds (default 10)")
     parser.add_argument("--bench", type=int, default=10, metavar="N", help="so many of the bench's generated programs (default 10)")
-    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these instead, of either; a name may end in *")
+    parser.add_argument("--only", nargs="+", default=[], metavar="NAME", help="these instead, of either; a name may have a *")
     parser.add_argument("--gpu", action="store_true", help="take cases that name CUDA as well")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--repeat", type=count, default=1, metavar="N", help="each program so many times through both (default 1)")

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from benchlib.cli import count, matches, own_python, positive, save
+from benchlib.cli import count, named, own_python, positive, save
 from benchlib.lanes import Share, gpus, shared
 from benchlib.planted import DEPTHS, Row, healed, holds, rows, sample
 
@@ -65,7 +65,7 @@ def grammar() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench truth", description=__doc__, allow_abbrev=False)
     parser.add_argument("--python", default=None, help="the interpreter with torch and our dependencies (default: .venv, set up first)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", help="these programs; a name may end in *")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="these programs; a name may have a *")
     parser.add_argument("--sample", type=count, metavar="N", help="N planted programs and half as many healthy ones")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (default 0)")
     parser.add_argument(
@@ -97,7 +97,8 @@ def main(argv: Sequence[str]) -> int:
         return _said(list(known.values()))
     chosen = rows(arguments.depths)
     if arguments.only:
-        chosen = [row for row in chosen if any(matches(row.name, one) for one in arguments.only)]
+        names = named(parser, [row.name for row in chosen], arguments.only)
+        chosen = [row for row in chosen if row.name in names]
     if arguments.sample:
         chosen = sample(chosen, arguments.sample, arguments.seed)
     if not chosen:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchlib.cli import count, matches, own_python, positive, save
+from benchlib.cli import count, named, own_python, positive, save
 from benchlib.lanes import gpus, shared
 
 from faultlib import processes, programs, report
@@ -40,7 +40,7 @@ def grammar() -> argparse.ArgumentParser:
     """The command line."""
     parser = argparse.ArgumentParser(prog="scripts/faults", description=__doc__, allow_abbrev=False)
     parser.add_argument("--python", help="the interpreter with torch and our dependencies (default: .venv, set up first)")
-    parser.add_argument("--only", nargs="+", metavar="NAME", default=["*"], help="these faults; a name may end in *")
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=["*"], help="these faults; a name may have a *")
     parser.add_argument("--list", action="store_true", help="print the names and end")
     parser.add_argument("--moments", type=count, default=20, metavar="N", help="so many of each fault (default 20)")
     parser.add_argument("--first", type=int, default=0, metavar="N", help="the number of the first moment, to go on (default 0)")
@@ -61,10 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Try the faults; 0 where nothing that came of them is wrong, else 1."""
     parser = grammar()
     arguments = parser.parse_args(argv)
-    for one in arguments.only:
-        if not any(matches(name, one) for name in FAULTS):
-            parser.error(f"there is no {one}; --list prints the names")
-    faults = [fault for name, fault in FAULTS.items() if any(matches(name, one) for one in arguments.only)]
+    faults = [FAULTS[name] for name in named(parser, list(FAULTS), arguments.only)]
     if arguments.list:
         print("\n".join(fault.name for fault in faults))
         return 0
