@@ -296,6 +296,15 @@ def test_once_is_enough(text: str) -> None:
     assert redact(redact(text)) == redact(text)
 
 
+def test_a_line_that_is_full_without_its_secret_goes_on() -> None:
+    folded = "https://x.webhook.office.com/webhookb2/0a1b2c3d-0a1b@0a1b2c3d-4e5f/IncomingWebhook/" + "0a1b2c3d" * 4
+    once = redact(
+        f"{folded}/0a1b2c3d-4e5f\nhttps://conda.anaconda.org/t/xy-0a1b2c3d-0a1b-2c32a1B2a1B2a1B2\naut-4e5f-0a1b2c3d4e5f/org/linux-64\nmore"
+    )
+    assert redact(once) == once
+    assert "aut-4e5f" not in once
+
+
 @pytest.mark.parametrize(
     "piece",
     [
