@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from bot.engine.evidence.verify import Expected, verify
+from bot.engine.target import Launch
+from bot.models.failure import Kind, Phase, Signature
+from bot.models.result import Rule
+from bot.sandbox.sandbox import Sandbox
 from tests.sandbox.ways import SYSTEM_PYTHON, WAYS, Way, prepared
 
 CANARY = "canary-" + "7f3a9c"
@@ -160,3 +167,28 @@ for path in {[str(runner / ".credentials_rsaparams"), str(checkout / "config")]!
 print(open({str(compiler / "cc")!r}).read())
 """
     assert way.run(code, optional=str(way.place / "opt")).text == "harmless\n"
+
+
+def test_a_run_that_is_made_once_more_finds_nothing_of_the_one_before(tmp_path: Path) -> None:
+    """Else a script that passes for everybody could fail in the proof, by what its first attempt wrote."""
+    script = tmp_path / "repro.py"
+    script.write_text(
+        """
+import os, signal
+from pathlib import Path
+places = (Path(__file__).parent, Path(os.environ["TORCHINDUCTOR_CACHE_DIR"]))
+if any((place / "planted.py").exists() for place in places):
+    raise ValueError("no 7")
+if b"boot.py" not in open("/proc/self/cmdline", "rb").read():
+    for place in places:
+        (place / "planted.py").touch()
+    Path(__file__).write_text("raise ValueError('no 7')")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    )
+    os.chmod(tmp_path, 0o755)
+    (tmp_path / "scratch").mkdir()
+    launch = Launch(sys.executable, tmp_path, dict(os.environ), box=Sandbox(tmp_path / "scratch", sys.executable))
+    expected = Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("ValueError",), message="no N")
+    found = verify(launch, script, Expected(expected, Rule(), 100.0), 1)
+    assert [one.signal for one in found.signatures if one is not None] == ["SIGKILL"]

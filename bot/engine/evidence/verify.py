@@ -31,7 +31,7 @@ from bot.models.failure import Kind, Model, Signature
 from bot.models.result import EagerControl, Rule
 from bot.oracle.budget import Budget
 from bot.oracle.judge import cannot_be_float64
-from bot.sandbox.files import Scratch, copy_plain_tree
+from bot.sandbox.files import Scratch, copy_plain_tree, remove
 from bot.workers import environment, toolchain
 from bot.workers.process import HANG_RATIO, START, Interrupted, Patience, run_process
 
@@ -179,28 +179,30 @@ def verify(
     ):
         os.chmod(place, 0o711)  # what is in it may belong to other accounts
         compiled = cache_dir or Path(place, "compiled")
-        compiled.mkdir(exist_ok=True)
-        if not any(compiled.iterdir()):
-            toolchain.seed(compiled)
 
-        def once(number: int) -> Outcome:
-            # each in a directory and with a compile directory of its own: what one writes, another would read
+        def attempt(number: int, seconds: float) -> Outcome:
+            # in a directory and with a compile directory of its own: what one writes, another would read, also one that is made once more
             own = Path(place, str(number))
             cache = own / "compiled" if number else compiled
             own.mkdir()
+            if cache_dir is None:
+                remove(cache)
             if number and not together and not expected.hangs:  # which may have been stopped in the middle of writing
                 with suppress(OSError):  # what is missing is compiled again
                     copy_plain_tree(compiled, cache)
             cache.mkdir(exist_ok=True)
-            if number and not any(cache.iterdir()):
+            if not any(cache.iterdir()):
                 toolchain.seed(cache)
             copy = own / script.name
             shutil.copyfile(script, copy)
             try:
                 there = replace(launch, cwd=own, write=(own,), linked=False)
-                return _unbroken(lambda seconds: run_fresh(there, copy, timeout=seconds, cache_dir=cache, budget=budget), limit, expected)
+                return run_fresh(there, copy, timeout=seconds, cache_dir=cache, budget=budget)
             finally:
-                shutil.rmtree(own, ignore_errors=True)
+                remove(own)
+
+        def once(number: int) -> Outcome:
+            return _unbroken(lambda seconds: attempt(number, seconds), limit, expected)
 
         control = executor.submit(_eager, launch, script, expected, budget)
         # Where there is not room for all, the first run starts cold (but for what `toolchain` keeps) and fills its compile
