@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from bot.action.secret_forms import KEY_BEGINS, KEY_ENDS, PRIVATE_KEY, REPLACED, REST, SECRET, START
 from bot.models.failure import Model, Signature
+from bot.sandbox.environment import SECRET_NAMES
 
 _LONGEST_KEY = 200  # lines
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE", re.IGNORECASE)
+_SECRET_NAME = re.compile(SECRET_NAMES, re.IGNORECASE)  # who wrote a commit (AUTHOR) is none
 # Of names this short, or as plain as these, nothing can be hidden without harm to what is no name.
 _SHORTEST_NAME, _SHORTEST_SECRET = 4, 8
 _PLAIN = frozenset(

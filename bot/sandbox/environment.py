@@ -17,7 +17,9 @@ _KEPT = re.compile(
 )
 _NAMED = re.compile(r"""["']([A-Z_][A-Z0-9_]{1,100})["']""")
 _PROXIES = re.compile(r"(?:https?|no|all)_proxy", re.IGNORECASE)
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|CREDENTIAL|_KEY|APIKEY|COOKIE|AUTH", re.IGNORECASE)
+# Our own variable (`PASSED`) holds names.
+SECRET_NAMES = r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|_KEY|APIKEY|COOKIE|WEBHOOK|(?<!TORCH_MINIFY)_PASS$|_(?:PWD|PAT|DSN|JWT)$"
+_SECRET = re.compile(f"{SECRET_NAMES}|AUTH", re.IGNORECASE)
 _SECRET_VALUE = re.compile(
     r"gh[pousr]_[A-Za-z0-9._-]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/\s:@]+:[^/\s@]+@|\bglpat-[\w-]{20}"
 )

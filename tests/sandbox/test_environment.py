@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.action.redaction import words_of_machine
 from bot.sandbox.environment import PASSED, allowed, hand_over, inside, is_secret, pass_what_is_named
 
 
@@ -83,3 +84,12 @@ def test_what_the_program_asks_for_by_name_it_sees_but_no_secret() -> None:
     text = "print(os.environ.get('USE_COMPILE'), os.getenv(\"WANDB_API_KEY\"), os.environ['CONFIG'], os.environ['NONE'])\n"
     pass_what_is_named(text, environ)
     assert set(allowed(environ)) - {PASSED} == {"USE_COMPILE", "PATH"}
+
+
+@pytest.mark.parametrize("name", ["DB_PASS", "MYSQL_PWD", "GH_PAT", "SENTRY_DSN", "SLACK_WEBHOOK_URL", "SSH_PASSPHRASE", "CI_JOB_JWT"])
+def test_a_secret_that_the_program_asks_for_by_name_it_does_not_see(name: str) -> None:
+    environ = {name: "correct-horse-7", "SECOND_PASSES": "1"}
+    pass_what_is_named(f"print(os.environ.get('{name}'), os.environ['SECOND_PASSES'])", environ)
+    assert set(allowed(environ)) - {PASSED} == {"SECOND_PASSES"}
+    assert "correct-horse-7" in words_of_machine(environ, "host")
+    assert not {environ[PASSED], PASSED} & words_of_machine(environ, "host").keys()
