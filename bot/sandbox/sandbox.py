@@ -30,6 +30,7 @@ _GIB = 1 << 30
 _LEAST_FREE, _LEAST_FILES = 1 << 30, 50_000
 _MOST_FILES, _LARGEST_FILE = 65_536, 64 * _GIB
 _MOST_PROCESSES = 2048
+_MOST_SIGNALS = 4096  # that wait, and timers: the kernel counts those of all processes of an account
 _MOST_LINKS = 2000
 _MOST_SHOWN = 1000  # paths below /tmp that a private one shows
 
@@ -187,7 +188,8 @@ class Sandbox:
         devices, gpu = paths.devices(), paths.has_gpu()
         whole, listed = self._readable(python)
         system, places = paths.of_system()
-        limits = {"NOFILE": _MOST_FILES, "FSIZE": _LARGEST_FILE, "MEMLOCK": 64 << 20, "MSGQUEUE": 1 << 20}
+        limits = {"NOFILE": _MOST_FILES, "FSIZE": _LARGEST_FILE, "MEMLOCK": 64 << 20, "MSGQUEUE": 1 << 20, "SIGPENDING": _MOST_SIGNALS}
+        limits |= {"RTPRIO": 0, "NICE": 0}  # some machines let a user run before everybody else
         own = accounts.may_change()
         limits["NPROC"] = _MOST_PROCESSES + 64 * (os.cpu_count() or 1) + (0 if own else _running())
         return Order(

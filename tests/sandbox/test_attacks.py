@@ -430,6 +430,21 @@ except OSError as error:
     assert running_with(mark) == []
 
 
+def test_others_keep_their_turn_and_their_timers(way: Way) -> None:
+    """The kernel counts the signals that wait, and the timers, of all processes of an account; some machines let users run first."""
+    code = """
+import ctypes, resource, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [40])
+queued, libc = 0, ctypes.CDLL(None)
+while queued < 100_000 and libc.sigqueue(libc.getpid(), 40, None) == 0:
+    queued += 1
+print(queued, *resource.getrlimit(resource.RLIMIT_RTPRIO), *resource.getrlimit(resource.RLIMIT_NICE))
+"""
+    queued, *turn = map(int, way.run(code).text.split())
+    assert 0 < queued <= 4096
+    assert turn == [0] * 4
+
+
 def test_memory_is_limited_and_the_kernel_takes_the_program_first(way: Way) -> None:
     code = """
 import mmap, resource
