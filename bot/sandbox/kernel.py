@@ -149,8 +149,15 @@ def bind(source: str, target: str, *, writable: bool) -> None:
     not allowed."""
     _mount(source, target, _MS_BIND | _MS_REC)
     if not writable:
-        attributes = ctypes.create_string_buffer(struct.pack("4Q", _MOUNT_ATTR_RDONLY, 0, 0, 0), 32)
-        call(_MOUNT_SETATTR, _AT_FDCWD, ctypes.create_string_buffer(os.fsencode(target)), _AT_RECURSIVE, attributes, 32)
+        read_only(target, whole=True)
+
+
+def read_only(target: str, *, whole: bool = False, on: bool = True) -> None:
+    """Have what is mounted at `target` be read alone, or not (`on`), for this process; `whole`: with what is mounted below. Raises OSError
+    where that is not allowed."""
+    attributes = ctypes.create_string_buffer(struct.pack("4Q", _MOUNT_ATTR_RDONLY * on, _MOUNT_ATTR_RDONLY * (not on), 0, 0), 32)
+    path = ctypes.create_string_buffer(os.fsencode(target))
+    call(_MOUNT_SETATTR, _AT_FDCWD, path, _AT_RECURSIVE if whole else 0, attributes, 32)
 
 
 def own_memory(target: str, size: int) -> None:

@@ -47,6 +47,13 @@ def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Seq
             if os.path.lexists(path):  # else somebody has removed it meanwhile
                 raise
     kernel.bind(directory, PLACE, writable=True)
+    # Landlock is not asked where modes, times and attributes are changed, nor when a file was last read
+    apart = [path for path in map(os.path.realpath, write) if os.path.isdir(path) and not path.startswith(PLACE + os.sep)]
+    for path in apart:
+        kernel.bind(path, path, writable=True)
+    kernel.read_only(os.sep, whole=True)
+    for path in (*apart, *tops(write), PLACE, "/proc"):
+        kernel.read_only(path, on=False)
 
 
 def tops(paths: Sequence[str]) -> list[str]:

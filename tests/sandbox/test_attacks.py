@@ -355,6 +355,36 @@ print("done")
     assert ran.left == ()
 
 
+def test_nothing_of_files_outside_is_changed(way: Way) -> None:
+    """Neither modes, times and attributes, which Landlock does not know, nor when they were read: a program could count its runs so."""
+    with tempfile.TemporaryDirectory(prefix="outside-", dir="/var/tmp") as name:
+        place = Path(name)
+        way.own(place)
+        (place / "data.txt").write_text("read")
+        os.utime(way.own(place / "data.txt"), (1, 1))
+        before = place.stat().st_mode, (place / "data.txt").stat()
+        code = f"""
+import os
+for path in ({name!r}, {name!r} + "/data.txt"):
+    for attempt in (lambda: os.chmod(path, 0), lambda: os.utime(path), lambda: os.setxattr(path, "user.a", b"1")):
+        try:
+            attempt()
+            print("GOT", attempt.__code__.co_names)
+        except OSError:
+            pass
+print(open({name!r} + "/data.txt").read())
+"""
+        ran = way.run(code, readable=[name], cwd=name)
+        found = place.stat().st_mode, (place / "data.txt").stat()
+        os.chmod(place, 0o755)
+    if "uid" not in ran.layers and "private-tmp" not in ran.layers:
+        pytest.skip("a user's own files, where it may have no mounts: SECURITY.md says so")
+    assert ran.text == "read\n"
+    (folder, file), (folder_before, file_before) = found, before
+    assert (folder, file.st_mode, file.st_mtime) == (folder_before, file_before.st_mode, file_before.st_mtime)
+    assert file.st_atime == file_before.st_atime or "private-tmp" not in ran.layers
+
+
 def test_what_is_written_to_tmp_is_its_own(way: Way) -> None:
     project, name = way.place / "project", f"/tmp/planted-{uuid.uuid4()}"
     project.mkdir()
