@@ -58,8 +58,10 @@ _KEPT = {"a", "blockquote", "br", "code", "del", "details", "div", "h1", "h2", "
 _KEPT |= {"section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"}
 _PLACED = {"data-sourcepos"}
 _KEPT_ATTRIBUTES = {"a": {"href"}, "details": {"open"}, "p": _PLACED, "h1": _PLACED, "h2": _PLACED, "pre": {"lang", *_PLACED}}
-# Of a command's line a line of dashes below makes a heading, but is meant as a rule.
-_PARAGRAPHS = ("p", "h1", "h2")
+# Where a command is one; it may stand right behind the HTML of a fold, in no element at all. Of its line a line of dashes below makes a
+# heading, but is meant as a rule. A list goes on in the line below it, where that is not indented as what belongs to the list is.
+_LINES = frozenset({"p", "h1", "h2"})
+_LISTS = frozenset({"ul", "ol", "li"})
 # How each of GitHub's notifications ends; and a line with which a mail program begins what it answers: a rule, or the sender, of whose
 # address GitHub has made stars.
 _MAILED = re.compile(r"^[^>\n]{0,200}(?:\bReply to this email directly\b|\bYou are receiving this because\b)", re.MULTILINE)
@@ -114,9 +116,9 @@ class _Page(HTMLParser):
         self._open: list[tuple[str, dict[str, str | None]]] = []
         self._opened: Counter[str] = Counter()  # of those, how many of each name
         self._summaries: dict[int, str] = {}  # of closed folds, by their places among what is open
-        self._paragraph = self._code = ""
+        self._code = ""
         self._link: list[str] = []
-        self.commands: list[int] = []
+        self.commands: list[tuple[int, bool]] = []  # with whether it stands in a list
         self.blocks: list[CodeBlock] = []
         self.parts: list[str] = []
         html = cmarkgfm.github_flavored_markdown_to_html(text, options=_OPTIONS)
@@ -134,8 +136,6 @@ class _Page(HTMLParser):
             self._opened[tag] += 1
             if tag == "details" and "open" not in dict(attrs):
                 self._summaries[len(self._open) - 1] = ""
-            elif tag in _PARAGRAPHS:
-                self._paragraph = ""
             elif tag == "pre":
                 self._code = ""
             elif tag == "a":
@@ -155,8 +155,6 @@ class _Page(HTMLParser):
             begins, _, rest = href.partition("://")
             address = f" {begins}://{rest.replace('://', ':%2F%2F')} " if begins in ("http", "https") else shown
             self.parts.append(address if seen else "")
-        elif tag in _PARAGRAPHS and self._mark and len(self._open) == 0:
-            self.commands += [int(number) for number in self._mark.findall(self._paragraph)]
         elif tag == "pre" and self._fenced(attributes):
             words = (attributes.get("lang") or "").split(maxsplit=1)
             fold = " ".join(self._summaries[max(self._summaries)].split()) if self._summaries else None
@@ -169,8 +167,8 @@ class _Page(HTMLParser):
             self._summaries[place] += data
         if self._within("pre"):
             self._code += data
-        elif self._within(*_PARAGRAPHS):
-            self._paragraph += data
+        elif self._mark and all(name in _LINES or name in _LISTS for name, _ in self._open):
+            self.commands += [(int(number), self._within("li")) for number in self._mark.findall(data)]
         if self._within("a"):
             self._link.append(data)
         elif not self._within("blockquote"):
@@ -206,12 +204,15 @@ def command_lines(body: str) -> tuple[str, ...]:
     # What is sought in the page stands for one row of the text, so that its words are taken as they were written.
     mark, rows = COMMAND[1:] + secrets.token_hex(8) + "x", _ROWS.split(body[:MAX_BODY])
     rests: list[str] = []
+    indented: set[int] = set()
     for index, row in enumerate(rows):
         begun = _BEGINS.match(row)
         if begun is not None:
+            indented |= {len(rests)} if row[0].isspace() else set()
             rows[index] = f"{row[: begun.end() - len(COMMAND)]}/{mark}{len(rests)}x{row[begun.end() :]}"
             rests.append(row[begun.end() :].strip(_AROUND))
-    return tuple(rests[number] for number in _Page("\n".join(rows), mark).commands) if rests else ()
+    found = _Page("\n".join(rows), mark).commands if rests else []
+    return tuple(rests[number] for number, listed in found if not (listed and number in indented))
 
 
 def code_blocks(body: str) -> tuple[CodeBlock, ...]:

@@ -68,6 +68,18 @@ LINK = "https://github.com/user-attachments/files/123456/program.py"
         ("a <![x b\n/minify", ("",)),
         ("[x]: /minify", ()),
         ("\u200b/minify help", ("help",)),  # nobody sees what stands before it
+        # right behind HTML or a list, as people write it, who leave no line empty
+        ("<details>\n<summary>log</summary>\n\nx\n\n</details>\n/minify help", ("help",)),
+        ("<details><summary>a</summary>x</details>\n/minify\n", ("",)),
+        ("<br>\n/minify help\n\n/minify stop", ("help", "stop")),
+        ("Seen with\n- torch `2.13`\n- cuda\n/minify help", ("help",)),
+        ("1. a\n\n   b\n/minify help", ("help",)),
+        ("- a\n  /minify", ()),
+        ("- > a\n/minify", ()),
+        ("| a |\n|---|\n/minify", ()),
+        ("<details>\n- a\n/minify\n</details>", ()),
+        # taken back
+        ("~~never mind:\n/minify\nthat~~", ()),
         ("a\n\u200f\u200e/minify help \u200b", ("help",)),
         ("/minify\u200b", ("",)),
         ("/minify --test a\u202eb", ("--test a\u202eb",)),
