@@ -24,8 +24,10 @@ MAX_BODY = 70_000
 
 # What takes no room, and comes with what is copied from elsewhere.
 _UNSEEN = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
+# Of that, what people put before a command of which they only speak: no bot takes it then.
+_SPOKEN = "\u200b\u2060"
 _ROWS = re.compile(r"\r\n?|\n")
-_BEGINS = re.compile(rf"[\s{_UNSEEN}]*{re.escape(COMMAND)}(?=[\s{_UNSEEN}]|$)")
+_BEGINS = re.compile(rf"(?:(?![{_SPOKEN}])[\s{_UNSEEN}])*{re.escape(COMMAND)}(?=[\s{_UNSEEN}]|$)")
 _AROUND = "".join(one for one in map(chr, range(0x10000)) if one.isspace() or re.match(f"[{_UNSEEN}]", one))
 # Columns are those of the row in UTF-8.
 _PLACE = re.compile(r"([0-9]{1,6}):([0-9]{1,6})-")

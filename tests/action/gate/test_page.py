@@ -67,7 +67,7 @@ LINK = "https://github.com/user-attachments/files/123456/program.py"
         ("<div>\n<![x</div>\n\n/minify", ()),
         ("a <![x b\n/minify", ("",)),
         ("[x]: /minify", ()),
-        ("\u200b/minify help", ("help",)),  # nobody sees what stands before it
+        ("\ufeff\u200f/minify help", ("help",)),  # nobody sees what stands before it
         # right behind HTML or a list, as people write it, who leave no line empty
         ("<details>\n<summary>log</summary>\n\nx\n\n</details>\n/minify help", ("help",)),
         ("<details><summary>a</summary>x</details>\n/minify\n", ("",)),
@@ -78,7 +78,10 @@ LINK = "https://github.com/user-attachments/files/123456/program.py"
         ("- > a\n/minify", ()),
         ("| a |\n|---|\n/minify", ()),
         ("<details>\n- a\n/minify\n</details>", ()),
-        # taken back
+        # spoken of, and taken back
+        ("\u200b/minify", ()),
+        ("\u2060/minify", ()),
+        ("/\u200bminify", ()),
         ("~~never mind:\n/minify\nthat~~", ()),
         ("a\n\u200f\u200e/minify help \u200b", ("help",)),
         ("/minify\u200b", ("",)),
