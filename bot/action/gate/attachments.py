@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import re
@@ -31,6 +32,8 @@ _FILE = re.compile(
 _GIST = re.compile(r"https://gist\.github\.com/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})(?:/(?:raw/)?(?P<revision>[0-9a-f]{7,64}))?\b")
 # How the records of a structured log begin, see bot/engine/inputs/trace.py.
 _TRACE = re.compile(r"^V\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{", re.MULTILINE)
+# What comes in place of a file from where one has to log in first.
+_PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _TARRED, _LOOKED_AT = (".tgz", ".tar.gz"), (".py", ".ipynb", ".json", ".log", ".txt")
 _NO_PROGRAM = "no program that imports torch, no log of `TORCH_TRACE`"
 _TOO_LARGE, _UNREADABLE, _NOT_GIVEN = f"more than {MOST_TEXT >> 20} MiB", "it cannot be read", "GitHub does not give it"
@@ -105,6 +108,8 @@ class Attachments:
                     raw = self.files.attachment(match[0], MOST_SENT)
                     if raw is None:
                         yield name, None, f"more than {MOST_SENT >> 20} MiB"
+                    elif _PAGE.match(raw):
+                        yield name, None, "what came is a page of HTML"
                     else:
                         yield from _unpacked(name, raw)
             except GitHubError:
@@ -158,7 +163,9 @@ def _text(name: str, raw: bytes) -> tuple[str, str | None, str]:
 
 
 def _decoded(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace").replace("\0", "\ufffd")
+    # as editors and shells of Windows write it
+    written = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    return raw.decode(written, "replace").replace("\0", "\ufffd")
 
 
 def _is_program(name: str, text: str) -> bool:

@@ -61,6 +61,10 @@ def refused(api: Memory, comment: str, issue: str = "") -> str:
     [
         (FILE + "repro.py", SCRIPT.encode(), SCRIPT, "the attached file repro.py"),
         (FILE + "trace.log", TRACE.encode(), TRACE, "the attached file trace.log"),
+        # as Windows writes them
+        (FILE + "bom.py", SCRIPT.encode("utf-8-sig"), SCRIPT, "the attached file bom.py"),
+        (FILE + "log.txt", TRACE.encode("utf-16"), TRACE, "the attached file log.txt"),
+        (FILE + "be.py", b"\xfe\xff" + SCRIPT.encode("utf-16-be"), SCRIPT, "the attached file be.py"),
         (f"https://github.com/{REPO}/files/99/a.zip", ARCHIVE, SCRIPT, "the attached file r.py in a.zip"),
         # what GitHub takes today was refused for years: people still add a suffix
         (FILE + "repro.py.txt", SCRIPT.encode(), SCRIPT, "the attached file repro.py.txt"),
@@ -240,6 +244,7 @@ def test_a_traceback_in_an_attached_log() -> None:
         ("a.zip", b"PK\x03\x04", "`a.zip` (it cannot be read)"),
         ("a.tgz", lying(b"9" * 25 + b" path=x\n"), "`a.tgz` (it cannot be read)"),
         ("gone.py", None, "`gone.py` (GitHub does not give it)"),
+        ("login.py", b"\n<!DOCTYPE html>\n<title>Sign in</title>", "`login.py` (what came is a page of HTML)"),
     ],
 )
 def test_what_was_looked_at_in_vain_is_named(name: str, content: bytes | None, said: str) -> None:
