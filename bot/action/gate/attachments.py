@@ -26,8 +26,9 @@ from bot.action.report.render.markdown import code
 MOST_SENT, MOST_TEXT, MOST_FILES, MOST_MEMBERS = 16 << 20, 1 << 20, 5, 500
 # Of what is packed as one stream, and files that an answer names.
 _MOST_UNPACKED, _MOST_NAMED = 64 << 20, 5
-_FILE = re.compile(
-    r"https://github\.com/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|json|zip|log|txt|gz|tgz))\b"
+# Behind the address of the server, which an enterprise may have of its own.
+_FILE = (
+    r"/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|json|zip|log|txt|gz|tgz))\b"
 )
 _GIST = re.compile(r"https://gist\.github\.com/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})(?:/(?:raw/)?(?P<revision>[0-9a-f]{7,64}))?\b")
 # How the records of a structured log begin, see bot/engine/inputs/trace.py.
@@ -63,10 +64,11 @@ def is_traceback(body: str) -> bool:
 
 @dataclass
 class Attachments:
-    """What is attached to a conversation. `files` fetches it; gists may not have been changed after `asked_at`."""
+    """What is attached to a conversation on `server`. `files` fetches it; gists may not have been changed after `asked_at`."""
 
     files: AttachedFiles
     asked_at: datetime
+    server: str
     traceback: bool = field(default=False, init=False)
     _in_vain: list[str] = field(default_factory=list, init=False)
 
@@ -94,9 +96,10 @@ class Attachments:
     def _texts(self, body: str) -> Iterator[tuple[str, str | None, str]]:
         """The name of each file, and its text, or why that is not there."""
         shown = shown_text(body)
-        links = sorted([*_FILE.finditer(shown), *_GIST.finditer(shown)], key=lambda match: match.start())
+        files = re.finditer(f"(?:https://github\\.com|{re.escape(self.server)}){_FILE}", shown)
+        links = sorted([*files, *_GIST.finditer(shown)], key=lambda match: match.start())
         for match in links[:MOST_FILES]:
-            name = match["name"] if match.re is _FILE else f"gist {match['id']}"
+            name = match["name"] if match.re is not _GIST else f"gist {match['id']}"
             try:
                 if match.re is _GIST:
                     # a reader sees the revision that the address names

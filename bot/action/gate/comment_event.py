@@ -189,7 +189,7 @@ class Conversation:
         if in_comment is not None:
             whose = CodeOrigin(where="comment", author=author, trusted=True, **_place(in_comment, url))
             return (self._request(command, name, checkout, whose, script=in_comment.text),)
-        files = attachments.Attachments(self._api, self._comment.created_at)
+        files = attachments.Attachments(self._api, self._comment.created_at, self._settings.server_url)
         attached = files.find(text)
         if attached is not None:
             whose = CodeOrigin(where="comment", author=author, trusted=True, linked=True, **_place(attached, url))

@@ -81,6 +81,16 @@ def test_a_file_of_the_issue(address: str, content: bytes, text: str, note: str)
     assert "Code linked by `reporter`, who has no write permission here, in [the issue](" in source(request)
 
 
+def test_a_file_on_an_enterprise_s_own_server() -> None:
+    server = "https://acme.ghe.com"
+    for address in (f"{server}/user-attachments/files/12/a.py", f"{server}/owner/name/files/12/a.py"):
+        api = Memory(files={address: SCRIPT.encode()})
+        (request,) = Conversation(asked(f"/minify\n\n[a.py]({address})"), settings(GITHUB_SERVER_URL=server), api).outcome().requests
+        assert request.script == SCRIPT
+        # another's server is not asked
+        assert Conversation(asked(f"/minify\n\n[a.py]({address})"), settings(), api).outcome().status == "refused"
+
+
 def test_a_gist_that_a_maintainer_links_is_still_somebody_s() -> None:
     api = Memory(gists={GIST: {"notes.md": "x", "fail.py": SCRIPT}})
     request = only(api, f"/minify\nhttps://gist.github.com/someone/{GIST}#file-fail-py", issue=BLOCK)
