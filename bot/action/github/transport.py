@@ -321,6 +321,8 @@ class Transport:
             else:
                 raise GitHubError(f"GET {path}: moved {_MOST_MOVES} times", 301)
             _check(answer)
+            if answer.headers.get("content-type", "").startswith("text/html"):  # neither a log nor an archive is
+                raise UnusableAnswerError("an answer that cannot be used: a page of HTML")
             kept = bytearray()
             for chunk in answer.iter_content(1 << 16):
                 kept += chunk
@@ -376,6 +378,8 @@ def _check(answer: requests.Response) -> None:
         # a limit may be known by its words alone
         told = said if isinstance(said, dict) and isinstance(said.get("message"), str) else {"message": answer.reason}
         raise Requester.createException(answer.status_code, dict(answer.headers), told)
+    if answer.status_code not in (200, 201):  # what has no content would be taken for an empty file
+        raise UnusableAnswerError(f"an answer that cannot be used: {answer.status_code}")
 
 
 def _words(error: BaseException | None) -> str:

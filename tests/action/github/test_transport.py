@@ -468,6 +468,18 @@ def test_a_download_is_tried_again(stub: Stub) -> None:
     assert clock.slept == [1.0, 2.0, 240.0]
 
 
+@pytest.mark.parametrize(
+    "fault", [*map(Fault, (202, 204, 206, 300, 301, 304)), Fault(200, {"Content-Type": "text/html; charset=utf-8"}, "<html>Sign in")]
+)
+def test_what_is_no_file_is_not_taken_for_an_empty_one(stub: Stub, fault: Fault) -> None:
+    stub.answers["GET", f"/repos/{REPO}/actions/jobs/5/logs"] = 200, b"log"
+    stub.faults = [fault]
+    assert client(stub, Clock()).job_log(REPO, 5) == "log"
+    stub.faults = [fault] * 9
+    with pytest.raises(GitHubError, match="cannot be used"):
+        client(stub, Clock()).job_log(REPO, 5)
+
+
 @pytest.mark.parametrize("body", ["<html>", "[]", '{"message": 5}', '{"message": "no permission"}'])
 def test_a_download_that_is_refused_is_an_error_at_once(stub: Stub, body: str) -> None:
     clock = Clock()
