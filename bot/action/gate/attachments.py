@@ -27,7 +27,10 @@ MOST_SENT, MOST_TEXT, MOST_FILES, MOST_MEMBERS = 16 << 20, 1 << 20, 5, 500
 # Of what is packed as one stream, and files that an answer names.
 _MOST_UNPACKED, _MOST_NAMED = 64 << 20, 5
 # Behind the address of the server, which an enterprise may have of its own.
-_FILE = r"/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|json|zip|log|txt|gz|tgz))\b"
+_FILE = (
+    r"/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}"
+    r"/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|json|zip|log|txt|gz|tgz))\b"
+)
 _GIST = re.compile(r"https://gist\.github\.com/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})(?:/(?:raw/)?(?P<revision>[0-9a-f]{7,64}))?\b")
 # How the records of a structured log begin, see bot/engine/inputs/trace.py.
 _TRACE = re.compile(r"^V\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{", re.MULTILINE)
