@@ -273,9 +273,12 @@ class GitHub:
         return _open_at(listed, commit)
 
     def files_at(self, repository: str, commit: str) -> Sequence[str]:
-        """The paths of the files at a `commit`; of a very large repository not all of them."""
+        """The paths of the files at a `commit`. Of a very large repository GitHub lists some alone, which is an error: another file may seem
+        to be the one that is looked for."""
         data = self._http.ask("GET", f"{_repo(repository)}/git/trees/{quote(commit, safe='')}", {"recursive": "1"})
-        listed = data.get("tree") if isinstance(data, dict) else None
+        if data.get("truncated"):
+            raise GitHubError(f"GitHub does not list all files at {commit}")
+        listed = data.get("tree")
         entries = listed if isinstance(listed, list) else []
         return [str(entry["path"]) for entry in entries if isinstance(entry, dict) and entry.get("type") == "blob" and "path" in entry]
 

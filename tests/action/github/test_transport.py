@@ -14,6 +14,8 @@ from github import GithubException, RateLimitExceededException
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.action.ci.failing_test import Failure
+from bot.action.gate.ci_failures import Reader, Subject
 from bot.action.github.client import ACTIONS_LOGIN, GitHub
 from bot.action.github.resources import PullRequest, User
 from bot.action.github.transport import PATIENCE, SECONDARY_WAIT, GitHubError, Transport, wait_for
@@ -374,6 +376,14 @@ def test_the_files_at_a_commit(stub: Stub, tree: object) -> None:
     assert client(stub, Clock()).files_at(REPO, "a" * 40) == ["a/b.py"]
     stub.answers["GET", at] = 200, {"tree": tree}
     assert client(stub, Clock()).files_at(REPO, "a" * 40) == []
+
+
+def test_of_files_that_are_listed_in_part_none_is_guessed(stub: Stub) -> None:
+    # GitHub's documentation of trees: 100,000 entries, 7 MB
+    stub.answers["GET", f"/repos/{REPO}/git/trees/{'a' * 40}"] = 200, {"tree": [{"path": "x/a/b.py", "type": "blob"}], "truncated": True}
+    subject = Subject(1, 1, datetime.now(timezone.utc), None, source=REPO, commit="a" * 40)
+    failure = Failure("test_c", "a/b.py::test_c", "")
+    assert Reader(client(stub, Clock()), REPO, "*").located([failure], subject) == (failure,)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
