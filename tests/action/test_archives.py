@@ -118,7 +118,9 @@ def unpacked(content: bytes) -> list[str]:
         def gist(self, name: str, revision: str | None = None) -> Gist:
             raise AssertionError
 
-    found = attachments.Attachments(Files(), datetime.now(timezone.utc), "https://github.com").find("https://github.com/user-attachments/files/1/a.zip")
+    found = attachments.Attachments(Files(), datetime.now(timezone.utc), "https://github.com").find(
+        "https://github.com/user-attachments/files/1/a.zip"
+    )
     return [found.text] if found else []
 
 

@@ -273,8 +273,7 @@ class GitHub:
         return _open_at(listed, commit)
 
     def files_at(self, repository: str, commit: str) -> Sequence[str]:
-        """The paths of the files at a `commit`. Of a very large repository GitHub lists some alone, which is an error: another file may seem
-        to be the one that is looked for."""
+        """The paths of the files at a `commit`; of a very large repository, of which GitHub lists some alone, an error."""
         data = self._http.ask("GET", f"{_repo(repository)}/git/trees/{quote(commit, safe='')}", {"recursive": "1"})
         if data.get("truncated"):
             raise GitHubError(f"GitHub does not list all files at {commit}")
@@ -351,11 +350,12 @@ class GitHub:
 
     def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
         """The newest finished run of a `workflow` (id) on a `branch`, by a push or a schedule, that began before `before`."""
-        wanted = {"branch": branch, "status": "completed"}
-        runs = self._all(Run, f"{_repo(repository)}/actions/workflows/{workflow}/runs", wanted, "workflow_runs", limit=1)
-        ended = (run for run in runs if run.created_at < before and run.conclusion in ("success", "failure"))
-        # a pull request from a fork's branch of the same name is listed too
-        return next((run for run in ended if run.event in ("push", "schedule")), None)
+        at, found = f"{_repo(repository)}/actions/workflows/{workflow}/runs", []
+        wanted = {"branch": branch, "status": "completed", "created": f"<{before.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"}
+        for event in ("push", "schedule"):  # a page of all may be full of later ones, and of those of forks' branches of the same name
+            found += [run for run in self._all(Run, at, wanted | {"event": event}, "workflow_runs", limit=1) if run.event == event]
+        ended = (run for run in found if run.created_at < before and run.conclusion in ("success", "failure"))
+        return max(ended, key=lambda run: run.created_at, default=None)
 
     def jobs(self, repository: str, run: int, *, every: bool = False) -> Sequence[WorkflowJob]:
         """The jobs of a run's last attempt; with `every` those of all attempts: of a large repository more than a thousand."""

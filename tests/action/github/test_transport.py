@@ -378,6 +378,30 @@ def test_the_files_at_a_commit(stub: Stub, tree: object) -> None:
     assert client(stub, Clock()).files_at(REPO, "a" * 40) == []
 
 
+def test_the_run_to_compare_with_is_not_lost_among_others(stub: Stub) -> None:
+    def run(number: int, event: str, day: int) -> dict[str, object]:
+        made = f"2026-11-{day:02}T12:00:00Z"
+        return {"id": number, "event": event, "head_sha": "a" * 40, "created_at": made, "status": "completed", "conclusion": "success"}
+
+    asked_for: list[dict[str, list[str]]] = []
+    # pull requests from forks' branches called main, and what ran after the run that is looked at
+    there = [*(run(n, "push", 29) for n in range(200, 320)), *(run(n, "pull_request", 20) for n in range(120)), run(7, "push", 10)]
+
+    def work(verb: str, path: str, body: bytes) -> tuple[int, object]:
+        query = parse_qs(urlsplit(stub.seen[-1][1]).query)
+        asked_for.append(query)
+        # GitHub's documentation of "List workflow runs for a workflow": `event`, `created` as in a search, newest first
+        wanted = [one for one in there if one["event"] in query.get("event", [one["event"]])]
+        wanted = [one for one in wanted if "created" not in query or str(one["created_at"]) < query["created"][0].removeprefix("<")]
+        return 200, {"workflow_runs": wanted[:100]}
+
+    stub.work = work  # type: ignore[method-assign]
+    found = client(stub, Clock()).last_run(REPO, 3, "main", datetime(2026, 11, 25, tzinfo=timezone.utc))
+    assert found is not None
+    assert found.id == 7
+    assert all(query["branch"] == ["main"] for query in asked_for)
+
+
 def test_of_files_that_are_listed_in_part_none_is_guessed(stub: Stub) -> None:
     # GitHub's documentation of trees: 100,000 entries, 7 MB
     stub.answers["GET", f"/repos/{REPO}/git/trees/{'a' * 40}"] = 200, {"tree": [{"path": "x/a/b.py", "type": "blob"}], "truncated": True}
