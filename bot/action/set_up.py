@@ -102,8 +102,10 @@ def _actions(settings: Settings, api: GitHub) -> Finding:
 
 
 def _not_read(what: str, to_do: str, error: GitHubError) -> Finding:
-    """What an `error` says of a permission: nothing, where GitHub did not refuse."""
-    refused = error.status in (401, 403, 404)
+    """What an `error` says of a permission: nothing, where GitHub did not refuse, or because it was asked too often."""
+    if error.status == 401:
+        return Finding(what, False, f"GitHub does not take the token: it is over, or not of this server ({error})")
+    refused = error.status in (403, 404) and "rate limit" not in str(error).lower()
     return Finding(what, False, f"{to_do} ({error})") if refused else Finding(what, None, f"cannot be known: {error}")
 
 

@@ -135,6 +135,23 @@ def test_where_github_does_not_answer_it_says_so(status: int | None, good: list[
     assert ("actions: write" in findings[1].words) is (status == 403)
 
 
+@pytest.mark.parametrize(
+    ("status", "said", "good"),
+    [(401, "Bad credentials", False), (403, "API rate limit exceeded", None), (403, "a secondary rate limit", None)],
+)
+def test_a_permission_is_not_to_blame_for_a_token_or_a_limit(status: int, said: str, good: bool | None) -> None:
+    class Down(Listing):
+        def recent_runs(self, *asked: object) -> Any:
+            raise GitHubError(f"GET: {status} {said}", status)
+
+        commit = recent_runs  # type: ignore[assignment]
+
+    for found in examine(settings(runner_label="gpu"), Down())[:2]:  # type: ignore[abstract]
+        assert found.good is good
+        assert said in found.words
+        assert "give" not in found.words
+
+
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name, value in {
         "GITHUB_REPOSITORY": REPO,
