@@ -23,6 +23,9 @@ class Contract:
 
     def __init__(self, description: Path) -> None:
         spec = json.loads(description.read_text(encoding="utf-8"))
+        # its words speak of a range in the syntax of the search, as `gh run list --created` sends it; its format is that of a moment
+        moment = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+        spec["components"]["parameters"]["created"]["schema"] = {"type": "string", "pattern": rf"^(?:[<>]=?)?{moment}$"}
         # the checker of the description itself is left out: it takes a minute and GitHub's business is GitHub's
         self._api = OpenAPI.from_dict(spec, config=Config(spec_validator_cls=None))
         self.checked: list[str] = []
