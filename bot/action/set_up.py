@@ -106,6 +106,7 @@ def _not_read(what: str, to_do: str, error: GitHubError) -> Finding:
     if error.status == 401:
         return Finding(what, False, f"GitHub does not take the token: it is over, or not of this server ({error})")
     refused = error.status in (403, 404) and "rate limit" not in str(error).lower()
+    to_do += ", unless the repository's name is wrong" if error.status == 404 else ""
     return Finding(what, False, f"{to_do} ({error})") if refused else Finding(what, None, f"cannot be known: {error}")
 
 

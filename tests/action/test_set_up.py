@@ -121,7 +121,14 @@ def test_what_is_to_change(what: str, inputs: dict[str, Any], words: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("status", "good"), [(403, [False, False, None]), (502, [None, None, None]), (409, [None, None, None]), (None, [None, None, None])]
+    ("status", "good"),
+    [
+        (403, [False, False, None]),
+        (404, [False, False, None]),
+        (502, [None, None, None]),
+        (409, [None, None, None]),
+        (None, [None, None, None]),
+    ],
 )
 def test_where_github_does_not_answer_it_says_so(status: int | None, good: list[bool | None]) -> None:
     class Down(Listing):
@@ -132,7 +139,8 @@ def test_where_github_does_not_answer_it_says_so(status: int | None, good: list[
 
     findings = examine(settings(runner_label="gpu", fork_environment="forks"), Down())  # type: ignore[abstract]
     assert [finding.good for finding in findings[:3]] == good
-    assert ("actions: write" in findings[1].words) is (status == 403)
+    assert ("actions: write" in findings[1].words) is (status in (403, 404))
+    assert ("name is wrong" in findings[0].words) is (status == 404)
 
 
 @pytest.mark.parametrize(
