@@ -132,13 +132,13 @@ def waiting(hours: float, run_url: str | None, *, approval: bool = False) -> str
 
 
 def ended(conclusion: str | None, run_url: str | None) -> str:
-    """That the run at `run_url` is over with that `conclusion`, and its answer was not written here: one may be in its summary."""
+    """That the run at `run_url` is over with that `conclusion`, and its answer was not written here: one may be in its summary. Where
+    there is no such run, that."""
     how = f" ({code(conclusion)})" if conclusion else ""
-    where = " What it left is on its page." if run_url else ""
-    return (
-        f"### Ended without a result\n\n{link('The run', run_url)} is over{how}, and no result was written here.{where} "
-        f"{_AGAIN}; for a red run of CI, write `/minify` and the address of that run."
-    )
+    said = f"{link('The run', run_url)} is over{how}, and no result was written here. What it left is on its page."
+    if run_url is None:
+        said = "This repository does not have its run: that was deleted, or belongs to one from which this conversation was moved."
+    return f"### Ended without a result\n\n{said} {_AGAIN}; for a red run of CI, write `/minify` and the address of that run."
 
 
 def failed(why: str, run_url: str | None) -> str:
