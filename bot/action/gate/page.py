@@ -56,7 +56,8 @@ _REOPENED = frozenset({"a", "b", "big", "code", "em", "font", "i", "nobr", "s", 
 _MOST_REOPENED = 50
 _MOST_OPEN = 1_000
 # Beside these a page keeps the words of an element. None of them hides what is in it.
-_KEPT = {"a", "blockquote", "br", "code", "del", "details", "div", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"}
+_IN_LINES = {"a", "code", "del", "kbd", "q", "s", "samp", "strike", "tt"}
+_KEPT = _IN_LINES | {"blockquote", "br", "details", "div", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"}
 _KEPT |= {"section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"}
 _PLACED = {"data-sourcepos"}
 _KEPT_ATTRIBUTES = {"a": {"href"}, "details": {"open"}, "p": _PLACED, "h1": _PLACED, "h2": _PLACED, "pre": {"lang", *_PLACED}}
@@ -70,7 +71,6 @@ _MAILED = re.compile(r"^[^>\n]{0,200}(?:\bReply to this email directly\b|\bYou a
 _ORIGINAL = re.compile(r"^(?:[^>\n]{0,300}(?:\*{3}@\*{3}\.\*{3}|\bnotifications@)|_{10,}|-{2,} ?Original )", re.MULTILINE)
 # An address as people read it, with a path, which may be cut off.
 _WRITTEN = re.compile(r"(?<![\w.-])(?:[\w-]{1,63}\.){1,9}[a-z]{2,20}/[^\s…]{1,2000}", re.IGNORECASE)
-_IN_LINES = frozenset({"a", "code", "del"})
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ LINK = "https://github.com/user-attachments/files/123456/program.py"
         ("| a |\n|---|\n/minify", ()),
         ("<details>\n- a\n/minify\n</details>", ()),
         # spoken of, and taken back
+        *((f"<{name}>\n/minify\n</{name}>\n", ()) for name in ("s", "strike", "tt", "samp", "kbd", "q")),
         ("\u200b/minify", ()),
         ("\u2060/minify", ()),
         ("/\u200bminify", ()),
