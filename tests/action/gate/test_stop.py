@@ -63,7 +63,7 @@ def test_a_stop_that_is_sent_again_does_not_stop_itself() -> None:
 def test_nothing_to_stop_is_said() -> None:
     api = Memory()
     stop(asked("/minify stop"), settings(), api)
-    assert api.comments(REPO, 7)[-1].body.endswith("Nothing is running for this.")
+    assert api.comments(REPO, 7)[-1].body.endswith("Nothing is running for this in this repository.")
 
 
 @pytest.mark.parametrize(("body", "login", "hours", "said"), [
@@ -113,7 +113,7 @@ def test_a_run_that_was_cancelled_before_is_not_stopped() -> None:
     api.runs[75] = api.runs[75].model_copy(update={"conclusion": "cancelled", "updated_at": NOW - timedelta(hours=1)})
     api.add(7, BOT, "<!-- torch-minify:comment-1 run:75 -->\nqueued")
     stop(asked("/minify stop", id=4243), settings(run_id=90), api)
-    assert api.comments(REPO, 7)[-1].body.endswith("Nothing is running for this.")
+    assert api.comments(REPO, 7)[-1].body.endswith("Nothing is running for this in this repository.")
 
 
 def test_a_stranger_stops_nothing() -> None:

@@ -168,7 +168,7 @@ def test_stop(job: Job) -> None:
     assert emulator.ours(issue)[-1].endswith("Stopped 1 run.")
     assert job.run("stop", event=event, run=906) == 6
     assert len(emulator.ours(issue)) == 3, "the event came again: its comment is edited"
-    assert emulator.ours(issue)[-1].endswith("Nothing is running for this.")
+    assert emulator.ours(issue)[-1].endswith("Nothing is running for this in this repository.")
 
 
 def test_a_stranger_is_told_and_a_typing_error_explained(job: Job) -> None:

@@ -197,7 +197,7 @@ def helped(help_text: str) -> str:
 def stopped(runs: int, *, refused: int = 0, unread: bool = False) -> str:
     """The answer to a stop that cancelled so many `runs`, while GitHub `refused` others; `unread`: there is a command that was not answered
     so far."""
-    said = f"Stopped {_runs(runs)}." if runs or refused else "Nothing is running for this."
+    said = f"Stopped {_runs(runs)}." if runs or refused else "Nothing is running for this in this repository."
     if refused:
         said += f" GitHub did not stop {_runs(refused)}: ask again, or cancel on the page of the run."
     return f"{said} A command here has no answer yet, and was not stopped: ask again once it has one." if unread else said

@@ -357,7 +357,7 @@ def test_the_same_is_done_in_the_same_directory_by_the_same_interpreter() -> Non
 @pytest.mark.parametrize(
     ("told", "said"),
     [
-        ({"runs": 0}, "Nothing is running for this."),
+        ({"runs": 0}, "Nothing is running for this in this repository."),
         ({"runs": 1}, "Stopped 1 run."),
         ({"runs": 2}, "Stopped 2 runs."),
         ({"runs": 0, "refused": 1}, "Stopped 0 runs. GitHub did not stop 1 run: ask again, or cancel on the page of the run."),
