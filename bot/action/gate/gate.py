@@ -98,7 +98,8 @@ def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> 
         outputs={
             "outcome": decision.status,
             "matrix": json.dumps(matrix(decision.requests)),
-            "image": settings.job_image,
+            # never empty: GitHub hands on nothing in place of what holds a secret, and an empty image would be no container
+            "image": settings.job_image or "none",
             "request-sha256": request_file.sha256(written) if written else "",
         },
         summary=f"{decision.note}\n" if decision.note else "",

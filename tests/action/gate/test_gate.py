@@ -241,9 +241,9 @@ def test_the_jobs_can_tell_that_the_file_is_the_gate_s(tmp_path: Path) -> None:
     [
         ({"gpu_image": "ours@sha256:1"}, "ours@sha256:1"),
         ({"gpu_image": "ours@sha256:1", "image": "mine"}, "mine"),
-        ({"gpu_image": "ours@sha256:1", "image": "none"}, ""),
+        ({"gpu_image": "ours@sha256:1", "image": "none"}, "none"),
         ({"gpu_image": "ours@sha256:1", "cu126_image": "ours@sha256:2", "image": "cu126"}, "ours@sha256:2"),
-        ({"image": "none"}, ""),
+        ({"image": "none"}, "none"),
     ],
 )
 def test_the_gate_names_the_image(tmp_path: Path, inputs: dict[str, str], image: str) -> None:
