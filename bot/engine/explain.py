@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.engine.capture.region import Region
-from bot.engine.evidence import exported_program
+from bot.engine.evidence import exported_program, kernel
 from bot.engine.evidence.ablation import culprit, culprit_installed, culprit_of_script, suspects
 from bot.engine.evidence.passing_edit import edit_between
 from bot.engine.options import Options
@@ -58,6 +58,8 @@ class Explainer:
                 said = replace(said, culprit=of_recipe or culprit_installed(search.text, oracle.ask))
                 if options.cuda_arch is None:  # a program is saved with its values, and there are none
                     said = replace(said, exported=self._exported(text, oracle))
+            if self.prover.failure.phase in kernel.PHASES:
+                said = replace(said, kernel=self._kernel(text, oracle))
         except (BudgetSpent, Interrupted):
             pass  # what was found is said
         return replace(said, seconds=time.monotonic() - started)
@@ -69,3 +71,7 @@ class Explainer:
             exported = exported_program.write(text, path, oracle.answer, self.limit, same, oracle.observe)
             self.space.bring_exported(path.parent)
         return exported
+
+    def _kernel(self, text: str, oracle: ScriptOracle) -> str | None:
+        with self.pool.directory() as place:
+            return kernel.find(text, Path(place, "generated.py"), oracle.answer, self.limit, self.prover.fails_alike)

@@ -333,8 +333,7 @@ class Job:
                 return
             self.progress.step("the exported program, and what is to blame")
             said = explainer.of(search, proof.text, self.budget.part())
-        if said.exported is not None:
-            self.space.publish_exported()
+        self.space.publish(exported=said.exported is not None, kernel=said.kernel)
         self._found = replace(self._found, explanation=said)
 
     # --- what is written
@@ -348,6 +347,7 @@ class Job:
             self.space.files(
                 repro=self._trail.confirmed is not None or (found.proof is not None and found.proof.holds),
                 exported=found.explanation.exported is not None,
+                kernel=found.explanation.kernel is not None,
             ),
             self._versions,
             self._box.known_layers,

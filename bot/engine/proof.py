@@ -12,6 +12,7 @@ from bot.engine.evidence import verify
 from bot.engine.options import Ended
 from bot.engine.state import Proof, SearchResult
 from bot.engine.target import Launch
+from bot.failure.signature import signature_of
 from bot.machine import doctor
 from bot.models.failure import Signature
 from bot.models.result import Elsewhere, Rule, VerificationFacts
@@ -80,6 +81,13 @@ class Prover:
         said = "passes" if passes else "; ".join(found.differences) or None
         return Elsewhere(python=python, versions=versions, same=found.proven, said=said)
 
+    def fails_alike(self, text: str) -> bool:
+        """Whether the script `text`, of another form, shows the failure in a fresh run. Raises Interrupted where there is no time."""
+        launch, script = self._launch(self.python, text)
+        outcome = verify.run_fresh(launch, script, timeout=self.limit, budget=self.budget)
+        shown = signature_of(outcome, script=script.name)
+        return shown is not None and self.failure.same_across_forms(shown)
+
     def latest(self, steps: Sequence[SearchResult], runs: int = 1, goes_on: Callable[[], bool] = lambda: True) -> int | None:
         """Index of the last of the steps that fresh processes confirm, so many `runs` each, by halving: slips come late. None: not even
         the first. Where it no longer `goes_on`, of the last that was confirmed until then."""
@@ -113,8 +121,11 @@ class Prover:
         return (steps[index], proof) if proof.rate > found.rate else None
 
     def _verified(self, python: str, text: str, rule: Rule, runs: int, cache: Path | None = None) -> verify.Verification:
+        launch, script = self._launch(python, text)
+        return verify.verify(launch, script, verify.Expected(self.failure, rule, self.limit), runs, cache_dir=cache, budget=self.budget)
+
+    def _launch(self, python: str, text: str) -> tuple[Launch, Path]:
         script = Path(tempfile.mkdtemp(dir=self.scratch)) / "repro.py"
         script.write_text(text, encoding="utf-8")
         os.chmod(script.parent, 0o755)  # for the account that runs it
-        launch = Launch(python, script.parent, os.environ, box=self.box)
-        return verify.verify(launch, script, verify.Expected(self.failure, rule, self.limit), runs, cache_dir=cache, budget=self.budget)
+        return Launch(python, script.parent, os.environ, box=self.box), script

@@ -154,6 +154,7 @@ class Explanation:
     passes_if: str | None = None
     culprit: str | None = None
     exported: ExportedProgram | None = None
+    kernel: str | None = None
     other_failures: tuple[str, ...] = ()
     elsewhere: tuple[Elsewhere, ...] = ()
     seconds: float = 0.0

@@ -34,6 +34,7 @@ class Workspace:
         self.repro = self.root / "repro.py"
         self.exported = self.root / "exported_program.pt2"
         self.exported_text = self.exported.with_suffix(".txt")  # what prints it, written beside it
+        self.kernel = self.root / "kernel.py"
         self.result = self.root / _MARK
         self.dump = self.original / "pytorch"  # of PyTorch's own dumper
         # capture and compile directories, needed only while the job runs or is resumed
@@ -111,8 +112,9 @@ class Workspace:
         """Replace `result.json`."""
         self.write(self.result, result.to_json())
 
-    def files(self, *, repro: bool, exported: bool) -> Files:
-        """The files that are there, of those that this job may have written: the `repro`, and the `exported` program with its text."""
+    def files(self, *, repro: bool, exported: bool, kernel: bool) -> Files:
+        """The files that are there, of those that this job may have written: the `repro`, the `exported` program with its text, and the
+        `kernel`."""
 
         def name(path: Path, written: bool) -> str | None:
             return path.name if written and path.exists() else None
@@ -121,6 +123,7 @@ class Workspace:
             repro=name(self.repro, repro),
             exported_program=name(self.exported, exported),
             exported_text=name(self.exported_text, exported),
+            kernel=name(self.kernel, kernel),
         )
 
     def bring_exported(self, place: Path) -> None:
@@ -129,11 +132,13 @@ class Workspace:
             with contextlib.suppress(OSError):
                 copy_plain_file(place / path.name, self.work / path.name)
 
-    def publish_exported(self) -> None:
-        """Put the exported program beside the repro that it belongs to."""
-        for path in (self.exported, self.exported_text):
+    def publish(self, *, exported: bool, kernel: str | None) -> None:
+        """Put the `exported` program, if there is one, and the script of the `kernel` beside the repro that they belong to."""
+        for path in (self.exported, self.exported_text) if exported else ():
             with contextlib.suppress(OSError):
                 os.replace(self.work / path.name, path)
+        if kernel is not None:
+            self.write(self.kernel, kernel)
 
     def keep_dump(self) -> None:
         """Keep what PyTorch's own dumper wrote, beside the original."""

@@ -21,7 +21,7 @@ _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
 _WRAPPERS = """BackendCompilerFailed InductorError InternalTorchDynamoError LoweringException SubgraphLoweringException SubprocException
     TorchRuntimeError"""
 WRAPPER_CLASSES = frozenset(_WRAPPERS.split())
-_CPP_ERRORS = frozenset({"CppCompileError", "CUDACompileError"})
+CPP_ERRORS = frozenset({"CppCompileError", "CUDACompileError"})
 _TRITON_ERRORS = frozenset({"CompilationError", "CompileTimeAssertionFailure", "UnsupportedLanguageConstruct"})
 
 _BACKEND = re.compile(r"\s*backend=.{0,200}? raised:\n")
@@ -191,7 +191,7 @@ def essence(name: str, message: str) -> str:
     The first line that says anything; for a graph break its explanation too; for a failed lowering the operator; for code that had to be
     compiled again the guard.
     """
-    if name in _CPP_ERRORS:
+    if name in CPP_ERRORS:
         return normalize(_cpp(message))[:MAX_MESSAGE]
     message = message[:_MAX_READ]
     parts = [normalize(line) for line in _headline(name, message)]
@@ -210,7 +210,7 @@ def essence(name: str, message: str) -> str:
 def words(name: str, message: str) -> str:
     """What people are shown of the `message` of an exception of class `name`: the first line of its essence as it was printed, at most
     `MAX_WORDS` characters, of a path only the file's name."""
-    said = _cpp(message) if name in _CPP_ERRORS else " ".join(_headline(name, message[:_MAX_READ]))
+    said = _cpp(message) if name in CPP_ERRORS else " ".join(_headline(name, message[:_MAX_READ]))
     short = _PATH.pattern.sub(
         lambda path: path[0].rstrip("/").rpartition("/")[2], _ADDRESS.sub("0x...", _HINT.apply(_collapse(said[:_MAX_LINE])))
     )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from bot.failure.device_errors import CLASS, sticky_error
-from bot.failure.messages import MAX_MESSAGE, MAX_WORDS, WRAPPER_CLASSES, essence, normalize, peel, words
+from bot.failure.messages import CPP_ERRORS, MAX_MESSAGE, MAX_WORDS, WRAPPER_CLASSES, essence, normalize, peel, words
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, is_generated, phase_of
 from bot.failure.traceback import Frame, Raised, exceptions, failed_later_than, fault_frames, plain, sampled_frames, ungrouped
@@ -266,6 +266,8 @@ def _named(chain: Sequence[Raised]) -> tuple[list[str], str]:
         found, message = peel(raised.name, raised.message)
         # "Outer: Inner: text" raised from Inner names Inner twice.
         names += found[1:] if names and found and names[-1] == found[0] else found
+        if names and names[-1] in CPP_ERRORS:
+            break  # the cause is that its process ended so, with the command that it was
     return names, message
 
 

@@ -15,7 +15,9 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, final
 
 # What an interpreter started on boot.py is for.
 Role = Literal["server", "spare", "capture", "control", "bytecode"]
-Task = Literal["run", "control", "control_fp64", "control_spread", "control_moved", "shapes", "export", "localize", "origins", "frames"]
+Task = Literal[
+    "run", "control", "control_fp64", "control_spread", "control_moved", "shapes", "export", "generated", "localize", "origins", "frames"
+]
 # See `bot.failure.outcome.Outcome`.
 Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
 # What takes the place of compiled results in a control: float64; the same, as far from eager as rounding explains; eager itself with each
@@ -35,6 +37,8 @@ Failed = Literal["", "pending", "compile", "run", "accuracy"]
 SCRIPT = "repro.py"
 # The name for the returned value of a script's `forward`: the last operation is in the return statement.
 RETURNED = "return"
+# The statement of a generated module that waits until its kernels are compiled.
+GENERATED = "async_compile.wait(globals())"
 OLDEST_TORCH = (2, 9)
 INSIDE = os.path.dirname(os.path.abspath(__file__))
 BOOT = os.path.join(INSIDE, "boot.py")
@@ -92,7 +96,7 @@ class Question:
     lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
     seed: int = 0  # of the random number generators, as the program finds them
     as_eager: bool = False  # compiled code draws the random numbers that eager draws
-    save: str | None = None  # task export: the file for the exported program
+    save: str | None = None  # tasks export, generated: the file for the exported program, or the code
     id: int = 0
     dir: str = ""  # the child's working directory
 

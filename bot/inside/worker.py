@@ -20,7 +20,7 @@ from typing import Any
 from . import cache, early_exit, environment, kept_apart, program, warm
 from .eager import compiler_out, lifetimes, uninitialized
 from .protocol import SCRIPT, Facts, Precision, Question, Task
-from .tasks import frames, localize, origins, shapes_and_export
+from .tasks import frames, generated, localize, origins, shapes_and_export
 
 # Seconds that threads may go on after what failed, at the least: else as long as it took to fail.
 LINGERS = 2.0
@@ -112,6 +112,7 @@ TASKS: dict[Task, Callable[[str, Question], Facts]] = {
     "control_moved": functools.partial(_control, precision="moved"),
     "shapes": shapes_and_export.describe,
     "export": shapes_and_export.export,
+    "generated": generated.generated,
     "localize": localize.localize,
     "origins": origins.origins,
     "frames": frames.frames,

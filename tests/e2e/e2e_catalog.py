@@ -52,6 +52,7 @@ class Row:
     culprit: str | None = None
     dumped: str = ""  # PyTorch's pipeline whose dump is kept beside the original, by its module in torch._dynamo.repro
     exported: bool | None = None  # with True the exported program must show the same signature; with False it need only open
+    kernel: bool = False  # the kernel alone has to fail like the repro
     options: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()  # of whoever calls torch-minify; the repro is run without
     mended: Mended | None = None
@@ -92,7 +93,7 @@ POOL = Mended((2, 15), _POOL_REFUSED)
 
 AOT = (
     Row("aot_compile_error", "aot", "exception", "cpp_compile", CPP, ops=1, has=("relu",), lacks=("Linear", "softmax"), original=CPP,
-        repro=CPP, exported=True, dumped="after_aot"),
+        repro=CPP, exported=True, kernel=True, dumped="after_aot"),
     Row("hang_lowering", "aot", "hang", "inductor_lowering", ops=1, has=("asinh", "Event().wait()"), lacks=("softmax", "cos"),
         options=("--hang-after", "5s", "--budget", "8m"), only_all=False),
     Row("aot_run_time_error", "aot", "exception", "run", "RuntimeError", "unhandled error", ops=1, has=("relu",), lacks=("cos", "sum"),

@@ -49,6 +49,10 @@ def check(row: Row, tmp: Path) -> Answer:
     if row.exported is not None:
         opened = exported_program_opens(answer.directory / answer.result["files"]["exported_program"])
         assert opened.status == 0, opened.text[-3000:]
+    if row.kernel:
+        alone = run_alone(answer.directory / answer.result["files"]["kernel"])
+        assert alone.status not in (0, None), answer.described()
+        assert re.search(row.repro, alone.text), alone.text[-3000:]
     return answer
 
 

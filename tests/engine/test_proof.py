@@ -144,6 +144,28 @@ def test_the_way_back_ends_with_the_time_for_it(prover: Callable[..., Prover], m
     assert asked == ["0", "4"]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "alike"),
+    [
+        (
+            Outcome(status="raised", text='Traceback (most recent call last):\n  File "repro.py", line 1, in <module>\nValueError: no\n'),
+            True,
+        ),
+        (
+            Outcome(status="raised", text='Traceback (most recent call last):\n  File "repro.py", line 1, in <module>\nValueError: yes\n'),
+            False,
+        ),
+        (Outcome(status="ok"), False),
+    ],
+)
+def test_a_script_of_another_form_has_to_fail_alike(
+    prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch, outcome: Outcome, alike: bool
+) -> None:
+    monkeypatch.setattr(fresh, "run_fresh", lambda *_, **__: outcome)
+    failure = Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("InductorError", "ValueError"), message="no")
+    assert prover(failure).fails_alike("pass") is alike
+
+
 class TestElsewhere:
     def test_the_same_failure(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0", "cuda": None, "headers": True})

@@ -96,6 +96,16 @@ def test_a_file_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.Monkey
     assert "repro.py.new" not in names(tmp_path)
 
 
+def test_only_what_this_job_wrote_is_named(tmp_path: Path) -> None:
+    space = used(tmp_path / "out")
+    space.publish(exported=False, kernel=None)
+    assert not space.kernel.exists()
+    space.publish(exported=False, kernel="x = 1\n")
+    assert space.kernel.read_text() == "x = 1\n"
+    assert space.files(repro=True, exported=False, kernel=True).kernel == "kernel.py"
+    assert space.files(repro=True, exported=False, kernel=False).kernel is None
+
+
 def test_the_result_is_written_whole(tmp_path: Path) -> None:
     space = used(tmp_path)
     space.save(Result(status="flaky"))

@@ -126,6 +126,8 @@ TABLE = [
     *rows("torch._inductor.graph", "GraphLowering.compile_to_module(self)"),
     *rows("torch._inductor.cpp_builder", "_run_compile_cmd(cmd_line, cwd)"),
     *rows("torch._inductor.codecache", "AotCodeCompiler.compile", "CppCodeCache._load_library(path, key)"),
+    # the kernel alone
+    *rows("torch._inductor.codecache", "PyCodeCache.write(source_code)"),
     # shortcuts: what a refused kernel was made from
     *rows("torch._inductor.codegen.cpp", "CppScheduling.define_kernel(self, src_code, nodes)"),
     *rows("torch._inductor.codegen.triton", "TritonScheduling.define_kernel(self, src_code, node_schedule)"),

@@ -29,7 +29,7 @@ from bot.models.report import Section, Stored
 from bot.models.request import Request
 from bot.models.result import Result
 
-RESULT, REPRO, EXPORTED, EXPORTED_TEXT = "result.json", "repro.py", "exported_program.pt2", "exported_program.txt"
+RESULT, REPRO, EXPORTED, EXPORTED_TEXT, KERNEL = "result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py"
 LOG = "original/log.txt"
 # Bytes.
 _JSON_LIMIT, _TEXT_LIMIT, _FILE_LIMIT = 1 << 20, 4 << 20, 1 << 30
@@ -180,7 +180,7 @@ def section(request: Request, folder: Folder | None) -> Section:
     clean = redacted(said)
     # most is replaced before it leaves the machine
     before = set((folder.text(CHANGED) or "").splitlines()) & {RESULT, REPRO, EXPORTED_TEXT, LOG}
-    files = [stored for name in (EXPORTED, REPRO, RESULT) if (stored := folder.stored(name))]
+    files = [stored for name in (EXPORTED, KERNEL, REPRO, RESULT) if (stored := folder.stored(name))]
     return Section(
         request=asked,
         result=clean,

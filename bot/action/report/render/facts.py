@@ -77,6 +77,8 @@ def evidence(result: Result) -> list[tuple[str, str]]:
     if result.exported_program is not None:
         again = "fails in the same way" if result.exported_program.same_signature else cell(result.exported_program.reason or "does not")
         rows.append(("The exported program, loaded again", again))
+    if result.files.kernel is not None:
+        rows.append(("The kernel alone, without the graph", "kernel.py fails in the same way"))
     if result.evidence.other_failures:
         rows.append(("Other failures that the search met", cell_lines("\n".join(result.evidence.other_failures))))
     if result.evidence.elsewhere:

@@ -307,6 +307,12 @@ def test_the_queued_note_shows_what_lay_in_a_fold() -> None:
     assert "x = 1 … ; f(\\u202e)\n" in notes.queued([far], "gpu-1", None)
 
 
+def test_a_kernel_that_fails_alone_is_told() -> None:
+    row = "<td>The kernel alone, without the graph</td><td>kernel.py fails in the same way</td>"
+    assert row in render(reports.report(of(files={"repro": "repro.py", "kernel": "kernel.py"})))
+    assert "kernel.py" not in render(reports.report(of(files={"repro": "repro.py"})))
+
+
 def test_the_summary_has_room_for_more() -> None:
     files = (Stored(name="exported_program.pt2", size=7, sha256="ab"),)
     part = of().model_copy(update={"exported_text": "row\n" * 60_000, "files": files})
