@@ -91,7 +91,7 @@ def _group(signature: Signature | None, failures: tuple[Failure, ...], base: Bas
     if verdict != "no" and not any(failure.runnable for failure in failures):
         return Group(signature, failures, "no", f"{reason}, but no test of it can be named in a command")
     if verdict == "suggested":
-        reason += f"; it did not on {base.name}" if base is not None else "; there is no run of the base to compare with"
+        reason += f"; it did not on {base.name}" if base is not None else "; no run of the base can be compared with it"
     return Group(signature, failures, verdict, reason)
 
 

@@ -63,7 +63,7 @@ def test_a_base_that_was_read_in_part_is_none(status: int) -> None:
     api.logs[OTHER] = api.logs[OTHER].replace("test_pool", "test_pool_of_another_sort")
     api.add_run(30, "pytest")
     groups = examine(api, REPO, [Subject(30, 3, NOW, "main", source=REPO, commit=HEAD)]).groups
-    assert any(group.reason.endswith("there is no run of the base to compare with") for group in groups)
+    assert any(group.reason.endswith("no run of the base can be compared with it") for group in groups)
     assert not any("it did not on main" in group.reason for group in groups)
 
 
