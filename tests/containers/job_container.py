@@ -139,7 +139,7 @@ class Job:
         def value(match: re.Match[str]) -> str:
             place, _, name = match[1].partition(".")
             known = {"env": {"PLACE": self.place}, "matrix": {"index": 0}, "inputs": _INPUTS | self.inputs}
-            if match[1] == "needs.gate.outputs.request-sha256":
+            if match[1].startswith("needs.gate.outputs.request-sha256 "):
                 return ""
             return str(known[place][name])
 
