@@ -213,7 +213,8 @@ class Conversation:
         runs = [run for run in self._api.runs_of(self._repository, pull.head.sha) if run.id != self._settings.run_id]
         red = [run for run in runs if run.conclusion in ci_failures.FAILED]
         if not red:
-            raise Refusal(f"{_NO_CODE}, and no run of GitHub Actions for the head of this pull request is red.{files.in_vain()}")
+            nothing = "and no run of GitHub Actions for the head of this pull request is red"
+            raise Refusal(f"{_NO_CODE}, {nothing}.{_late(runs)}{files.in_vain()}")
         return self._of_red(command, name, checkout, self._whose(pull), red, pull.base.ref)
 
     def _of_disabled(self, command: Command, name: str, checkout: Checkout) -> Request:
@@ -274,8 +275,7 @@ class Conversation:
         causes = rows(found, taken)
         self._tables.append(notes.candidates(causes) if found else "")
         if not taken:
-            late = " The run has not ended yet." if any(run.status not in (None, "completed") for run in runs) else ""
-            raise Refusal(examined.refusal + late)
+            raise Refusal(examined.refusal + _late(runs))
         first = self._request(command, name, checkout, whose, test=taken[0].first.test).model_copy(update={"causes": tuple(causes)})
         return of_groups(taken, [first.answer] * len(taken), first, self._settings)
 
@@ -315,6 +315,11 @@ class Conversation:
             options=options_with(command.options, self._settings),
             answer=self._answer(),
         )
+
+
+def _late(runs: Sequence[Run]) -> str:
+    """A sentence where one of the `runs` may still turn red, as a page shows its jobs before it has ended."""
+    return " CI has not ended yet." if any(run.status not in (None, "completed") for run in runs) else ""
 
 
 def _place(found: code_blocks.Found, url: str) -> dict[str, Any]:

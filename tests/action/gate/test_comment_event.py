@@ -451,6 +451,16 @@ def test_a_block_that_is_not_taken_is_not_said_to_be_missing(code: str, pull: bo
     assert ("no run of GitHub Actions for the head of this pull request is red" in said(api)) is pull
 
 
+@pytest.mark.parametrize("status", ["in_progress", "queued", "completed"])
+def test_a_run_with_a_red_job_is_not_said_to_be_none_before_it_has_ended(status: str) -> None:
+    api = Memory()
+    api.add_pull()
+    api.add_run(20, "pytest")
+    api.runs[20] = api.runs[20].model_copy(update={"status": status, "conclusion": None if status != "completed" else "success"})
+    assert outcome(asked("/minify", pull=True), api).status == "refused"
+    assert ("CI has not ended yet." in said(api)) is (status != "completed")
+
+
 def test_what_ci_showed_goes_with_the_request() -> None:
     api = Memory()
     api.add_pull()
