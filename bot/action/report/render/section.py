@@ -87,7 +87,8 @@ def _failure(section: Section) -> str:
         said.append(
             f"Nothing came back that could be read: {code(section.problem)}"
             if section.problem
-            else "Nothing came back: the job did not begin, was cancelled, ran out of time or lost its runner. Its run page says more."
+            else "Nothing came back, as where the job did not begin, was cancelled, ran out of time, lost its runner, or could not hand "
+            "its result on. Its run page says more."
         )
     else:
         said += [facts.why(result), *([f"Not repeated here: {doubt}."] if (doubt := verdict.doubt(section)) else [])]
