@@ -1,8 +1,8 @@
 """What the page of an issue or a comment shows: lines that are commands, blocks of code, and the text with its links.
 
 The Markdown is read by GitHub's own parser, cmark-gfm, and what that makes of it by a parser of the HTML standard, so that a command in a
-code block, in a quotation or in HTML is none, and that no program is taken of which a reader sees nothing: whoever asks for it has looked
-at the page.
+code block, in a quotation, a fold or a comment of HTML is none, and that no program is taken of which a reader sees nothing: whoever asks
+for it has looked at the page.
 """
 
 from __future__ import annotations
