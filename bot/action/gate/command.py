@@ -160,7 +160,7 @@ def parse(line: str) -> Command:
     verb: Verb | None = None
     url: RunUrl | None = None
     for word in rest:
-        match = _RUN_URL.fullmatch(word)
+        match = _RUN_URL.fullmatch(word.strip("<>"))  # in these Markdown makes a link of it
         if word.startswith("-"):
             name = word.partition("=")[0]
             raise CommandSyntaxError(f"There is no option {name[:100]!r}.{_suggest(name, tuple(_OPTIONS))}")

@@ -230,7 +230,7 @@ class Conversation:
 
     def _of_run(self, command: Command, url: RunUrl, name: str, pull: PullRequest | None) -> tuple[Request, ...]:
         elsewhere = Refusal("That run is not one of this repository.")
-        if url.server.lower() != self._settings.server_url.lower():
+        if _host(url.server) != _host(self._settings.server_url):
             raise elsewhere
         named = url.repository.lower() == self._repository.lower()
         try:
@@ -315,6 +315,11 @@ class Conversation:
             options=options_with(command.options, self._settings),
             answer=self._answer(),
         )
+
+
+def _host(address: str) -> str:
+    """The machine in an address: GitHub leads on from `http:` and `www.`, which are in front of it where somebody typed it."""
+    return address.lower().partition("://")[2].removeprefix("www.")
 
 
 def _late(runs: Sequence[Run]) -> str:

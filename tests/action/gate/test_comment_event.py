@@ -286,6 +286,16 @@ def test_of_a_run_that_goes_on_no_more_is_said_than_was_read() -> None:
         assert ("has not ended yet" in said(api)) is not ended
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["http://github.com/{}/actions/runs/20", "https://www.GitHub.com/{}/actions/runs/20", "<https://github.com/{}/actions/runs/20>"],
+)
+def test_an_address_is_read_as_people_write_it(address: str) -> None:
+    api = Memory()
+    api.add_run(20, "pytest")
+    assert outcome(asked(f"/minify {address.format(REPO)}"), api).status == "requests"
+
+
 @pytest.mark.parametrize("address", ["https://github.com/octo/earlier", f"https://GitHub.com/{REPO.upper()}"])
 def test_a_run_is_known_by_an_earlier_name_of_the_repository(address: str) -> None:
     """GitHub leads on from the name that a repository had (documentation of renaming one)."""
