@@ -72,6 +72,7 @@ class Attachments:
     server: str
     traceback: bool = field(default=False, init=False)
     _in_vain: list[str] = field(default_factory=list, init=False)
+    _left: int = field(default=0, init=False)
 
     def find(self, body: str) -> Found | None:
         """The first program among what is attached to `body` where a reader sees it: a script, a notebook, or a structured log.
@@ -89,16 +90,18 @@ class Attachments:
         return None
 
     def in_vain(self) -> str:
-        """A sentence on what was looked at and is no program; empty where there was nothing."""
+        """What was looked at and is no program, and how much was not, in sentences; empty where there was nothing."""
         more = len(self._in_vain) - _MOST_NAMED
         named = ", ".join([*self._in_vain[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
-        return f" Looked at in vain: {named}." if named else ""
+        left = f" Of each text only the first {MOST_FILES} files are looked at, so {self._left} more were not." if self._left else ""
+        return f" Looked at in vain: {named}.{left}" if named else ""
 
     def _texts(self, body: str) -> Iterator[tuple[str, str | None, str]]:
         """The name of each file, and its text, or why that is not there."""
         shown = shown_text(body)
         files = re.finditer(f"(?:https://github\\.com|{re.escape(self.server)}){_FILE}", shown)
         links = sorted([*files, *_GIST.finditer(shown)], key=lambda match: match.start())
+        self._left += max(len(links) - MOST_FILES, 0)
         for match in links[:MOST_FILES]:
             name = match["name"] if match.re is not _GIST else f"gist {match['id']}"
             try:

@@ -91,6 +91,15 @@ def test_a_file_on_an_enterprise_s_own_server() -> None:
         assert Conversation(asked(f"/minify\n\n[a.py]({address})"), settings(), api).outcome().status == "refused"
 
 
+@pytest.mark.parametrize("more", [0, 1, 3])
+def test_files_that_were_not_looked_at_are_not_passed_over_in_silence(more: int) -> None:
+    count = attachments.MOST_FILES + more
+    files = {f"{FILE}{number}.log": b"x" for number in range(count - 1)} | {f"{FILE}{count - 1}.py": SCRIPT.encode()}
+    conversation = Conversation(asked("/minify", issue_body=" ".join(files)), settings(), api := Memory(files=files))
+    assert conversation.outcome().status == ("refused" if more else "requests")
+    assert (f"files are looked at, so {more} more were not." in api.comments(REPO, 7)[-1].body) is bool(more)
+
+
 def test_a_gist_that_a_maintainer_links_is_still_somebody_s() -> None:
     api = Memory(gists={GIST: {"notes.md": "x", "fail.py": SCRIPT}})
     request = only(api, f"/minify\nhttps://gist.github.com/someone/{GIST}#file-fail-py", issue=BLOCK)
