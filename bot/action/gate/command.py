@@ -29,6 +29,8 @@ _PYTHON = re.compile(r"3\.[0-9]{1,2}")
 _TORCH = re.compile(r"(?:nightly|[0-9]{1,2}\.[0-9]{1,2}(?:\.[0-9]{1,2})?(?:(?:a|b|rc|\.dev|\.post)[0-9]{1,10})?)(?:\+[a-z0-9]{1,20})?")
 # Phones make these of quotes and of two dashes.
 _TYPOGRAPHY = {0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"}
+# What looks most like another word than the one that is meant.
+_MEANT = {"gpu": "cuda"}
 _DASHES = re.compile(r"(?<!\S)[–—](?=[a-z])")
 
 
@@ -82,7 +84,7 @@ def _suggest(word: str, known: Sequence[str]) -> str:
 def _suggest_choice(message: str) -> str:
     """For argparse's own words about a value that is none of those allowed."""
     found = re.match(r"(--[\w-]+): invalid choice: '([^']*)'", message)
-    return _suggest(found[2], _OPTIONS[found[1]]["choices"]) if found else ""
+    return _suggest(_MEANT.get(found[2].lower(), found[2]), _OPTIONS[found[1]]["choices"]) if found else ""
 
 
 def _budget(text: str) -> float:

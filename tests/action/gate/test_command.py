@@ -47,6 +47,7 @@ def test_understood(line: str, command: Command) -> None:
     [
         ("--stge aot", "Did you mean `--stage`?"),
         ("--stage aott", "Did you mean `aot`?"),
+        ("--device gpu", "Did you mean `cuda`?"),
         ("--stage", "--stage: expected one argument"),
         ("--stage --device cpu", "--stage: expected one argument"),
         *(
