@@ -19,10 +19,10 @@ MAX_TRACEBACKS = 2_000
 MAX_BLOCK = 2_000
 MAX_SAID = 60
 
-# What comes behind a traceback of the same process and is none of its message.
-_ENDS = (
-    *("##[", "+ ", "Got exit code", "=====", "FAILED ", "ERROR ", "FINISHED PRINTING", "- generated xml", "To execute this test, run"),
-    "-----",
+# What comes behind a traceback of the same process and is none of its message; of what torch logs, errors name another who printed them.
+_ENDS = re.compile(
+    r"##\[|\+ |Got exit code|=====|-----|FAILED |ERROR |FINISHED PRINTING|- generated xml|To execute this test, run"
+    r"|\[?[WIVDEF]\d{3,4} \d\d:\d\d:\d\d\.\d"
 )
 # A logger's words stand before the first line, on the same one; so do those of torchelastic's table, which indents what follows.
 _BEHIND = f": {HEADER}"
@@ -153,7 +153,7 @@ class _Unfinished:
             self.said, self.joined, self._torn = 0, False, False
         elif self._torn and _CUT_OFF.match(line):
             self.said, self._torn = 0, False
-        elif line == HEADER or len(self.lines) >= MAX_BLOCK or self.said > MAX_SAID or (self.said and line.startswith(_ENDS)):
+        elif line == HEADER or len(self.lines) >= MAX_BLOCK or self.said > MAX_SAID or (self.said and _ENDS.match(line)):
             return False
         elif line in JOINTS:
             self._torn = None

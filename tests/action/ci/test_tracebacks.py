@@ -32,6 +32,14 @@ def test_a_line_of_somebody_else_between_two_frames(other: str) -> None:
     assert texts(log.format(f"{other}\n      ^^^\n")) == [log.format("")]
 
 
+@pytest.mark.parametrize(
+    "mark", ["[W801 10:00:00.123456789 ProcessGroupNCCL.cpp:1553]", "[I1101 10:00:00.1 a.cpp:7]", "W0801 10:00:00.123000 77 torch/a.py:7]"]
+)
+def test_what_torch_logs_behind_a_message_is_none_of_it(mark: str) -> None:
+    log = "".join(f"[rank3]: {line}\n" for line in raised("AssertionError: ").splitlines())
+    assert texts(f"{log}[rank3]:{mark} Warning: made up\n") == [raised("AssertionError:").rstrip()]
+
+
 @pytest.mark.parametrize(("before", "mark"), [(" ", ""), ("   ", ""), (">  ", "> 2026-05-13T21:07:00.8492308Z "), ("    ", "    ")])
 def test_a_header_with_other_blanks_before_it(before: str, mark: str) -> None:
     head, *below = raised("ValueError: made up").splitlines()
