@@ -212,6 +212,15 @@ def test_archives() -> None:
     assert len(junit.failures(quoted)) == 1
 
 
+@pytest.mark.parametrize("odd", [b"\x1b[31m", b"&#27;[31m", b"&#x1B;[31m", b"\0", b"\xff\xfe", b"\xed\xa0\x80"])
+def test_what_a_program_printed_does_not_make_a_report_unreadable(odd: bytes) -> None:
+    """Not every writer takes out what no XML may hold."""
+    xml = b"<testsuite><testcase name='x'><failure>a " + odd + b"ValueError: y</failure></testcase></testsuite>"
+    (failure,) = junit.failures(xml)
+    assert "ValueError: y" in failure.text
+    assert junit.failures(b"<!DOCTYPE a>" + xml) == ()
+
+
 def test_a_report_with_files_and_without_classes() -> None:
     xml = b"""<testsuites><testsuite><testcase name="test_a" classname="" file="test/a.py"><error message="ValueError: m"/></testcase>
     <testcase name="test_b" classname="pkg.test_b.TestB"><failure message="x">ValueError: y</failure><system-out>z</system-out></testcase>
