@@ -26,6 +26,7 @@ _PASSED_ON = (signal.SIGUSR1, signal.SIGABRT, signal.SIGTERM)
 _NEVER_STARTED = 125
 # How often all that is left is looked for; each time, what is found is stopped first, so that nothing multiplies faster than it is found.
 _ROUNDS = 200
+_AT_ONCE = 1000  # children that are waited for before anything else is looked at: a program can have them end without end
 _PLENTY = 1 << 62
 
 
@@ -124,7 +125,7 @@ class Supervisor:
 
     def _reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
-            while True:
+            for _ in range(_AT_ONCE):
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if not pid:
                     return

@@ -539,6 +539,48 @@ def test_nothing_outlives_the_program(way: Way) -> None:
     assert running_with(mark) == []
 
 
+# Processes that each end as soon as they have started the next, which shares their memory: whoever is found has gone.
+CHAINS = r"""
+#define _GNU_SOURCE
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+static char stacks[200][64][4096];
+static int at[200];
+static time_t end;
+static int hop(void *which) {
+  for (long i = (long)which; time(0) < end;)
+    if (clone(hop, stacks[i][at[i] = (at[i] + 1) & 63] + 4000, CLONE_VM, which) > 0)
+      break;
+  return syscall(SYS_exit, 0);
+}
+int main() {
+  end = time(0) + 25;
+  for (long i = 0; i < 200; i++)
+    clone(hop, stacks[i][0] + 4000, CLONE_VM, (void *)i);
+}
+"""
+
+
+def test_nothing_that_flees_outlives_the_program(way: Way) -> None:
+    """Nor keeps its supervisor so busy that this one is ended itself."""
+    if shutil.which("gcc") is None or "user" in way.name:
+        pytest.skip("needs gcc, and an account of its own: SECURITY.md says so")
+    mark = f"mark-{uuid.uuid4()}"
+    code = f"""
+import os, subprocess, sys
+os.chdir(os.environ["TMPDIR"])
+open("chains.c", "w").write({CHAINS!r})
+subprocess.run(["gcc", "-O1", "-o", "chains", "chains.c"], check=True)
+for _ in range(2):
+    subprocess.Popen(["./chains", sys.argv[1]])
+"""
+    assert way.run(code, argv=[mark], limit=3.0).text == ""
+    assert running_with(mark) == []
+
+
 def test_nothing_outlives_the_engine(way: Way) -> None:
     """Killed without a word, in the middle of a run."""
     mark = f"mark-{uuid.uuid4()}"
