@@ -30,7 +30,7 @@ FILES = (
     *("tests/action/minify/test_minify.py", "tests/action/minify/test_scrub.py", "tests/action/test_canaries.py"),
     *("tests/action/minify/test_result_place.py", "tests/engine/capture/test_run.py", "tests/engine/capture/test_starts.py"),
     *("tests/engine/capture/test_local_modules.py", "tests/sandbox/test_what_stays.py", "tests/sandbox/test_paths.py"),
-    *("tests/workers/test_pool_in_sandbox.py", "tests/workers/test_toolchain.py"),
+    *("tests/workers/test_pool_in_sandbox.py", "tests/workers/test_toolchain.py", "tests/sandbox/test_environment.py"),
 )
 LAYERS = "import pathlib, tempfile; from bot.sandbox.sandbox import Sandbox; print(*Sandbox(pathlib.Path(tempfile.mkdtemp())).layers)"
 # About issues, comments, logs and inputs, which a hosted runner reads, and about the workflow itself.
