@@ -37,6 +37,7 @@ _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), com
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
 _TESTED = re.compile(r"(?:={2,} .{0,200}\b)?\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
+_STARTS = re.compile(r"={2,} test session starts ={2,}$")
 _RUN_AGAIN = "To execute this test, run"
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.LOGGED: 1, Seen.NAMED: 0, Seen.FILE: 0}
@@ -64,7 +65,7 @@ class _Log:
         for section, shown in self.pytest.shown:
             if not is_whole(shown.text) and (broken := self._fault_above):
                 shown = replace(shown, text="", seen=Seen.FILE, note=f"not shown, and the failure above was the machine's fault: {broken}")
-            self._add(self._cause(section, shown) if shown.text else self._told(shown))
+            self._add(self._cause(section, shown, self._unnamed) if shown.text else self._told(shown))
         for source in (
             self._of_unittest(),
             map(self._narrowed, deaths.failures(self.lines.text)),
@@ -135,6 +136,15 @@ class _Log:
             alone = sum(is_elsewhere(shown.text) for _, shown in found) == 1
             for section, shown in found:
                 yield self._cause(section, shown, before if alone else ())
+
+    @cached_property
+    def _unnamed(self) -> Sequence[PrintedTraceback]:
+        """What was printed before pytest's sections, where no test is named: by the child of the only one whose child failed."""
+        shown = self.pytest.shown
+        first = shown[0][0].start
+        starts = (i for i, line in enumerate(self.lines.text[:first]) if _STARTS.match(line))
+        alone = sum(is_elsewhere(each.text) for _, each in shown) == 1 and not any(map(_running, self.lines.text[:first]))
+        return self.printed.between(max(starts, default=first), first) if alone else ()
 
     def _cause(self, section: ShownFailure, shown: Failure, before: Sequence[PrintedTraceback] = ()) -> Failure:
         """A test whose process only says that its child failed, with the child's own error: quoted, captured below it, printed as it

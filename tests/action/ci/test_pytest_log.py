@@ -81,3 +81,28 @@ def test_the_lines_of_subtests_in_a_summary() -> None:
     )
     (row,) = candidates.rows(log, CheckoutPaths([]))
     assert (row["test"], row["verdict"]) == (test, "possible")
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("{start}{printed}FF\n{blames}{fails}", ["suggested", "not a candidate"]),
+        # it is of whatever ran before, or of a test that is named, or of either of two
+        ("{printed}{start}FF\n{blames}{fails}", ["possible", "not a candidate"]),
+        ("{start}tests/test_b.py::test_b {printed}PASSED\n{blames}", ["possible"]),
+        ("{start}{printed}FF\n{blames}{again}", ["possible", "possible"]),
+    ],
+)
+def test_what_the_only_child_that_failed_has_printed(log: str, expected: list[str]) -> None:
+    header = "Traceback (most recent call last):\n"
+    ends = '  File "/w/torch/_inductor/scheduler.py", line 7, in codegen\n    assert made\n'
+    child = "E   RuntimeError: Server exited unexpectedly.\n\ntests/test_compile.py"
+    parts = {
+        "start": "=== test session starts ===\n",
+        "printed": f"{header}{ends}torch._inductor.exc.InductorError: AssertionError: made up\n",
+        "blames": f"=== FAILURES ===\n___ test_a ___\n{child}:3: RuntimeError\n",
+        "again": f"___ test_c ___\n{child}:9: RuntimeError\n",
+        "fails": "___ test_b ___\nE   KeyError: 1\n\ntests/test_b.py:3: KeyError\n",
+    }
+    found = candidates.rows(log.format_map(parts), CheckoutPaths([]))
+    assert [row["verdict"] for row in found] == expected
