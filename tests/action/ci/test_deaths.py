@@ -58,3 +58,10 @@ def test_the_test_in_whose_file_python_died_by_the_only_command() -> None:
     ]
     assert found(f"{command.replace('test_a', 'test_c')}\n\n{died}") == [("possible", "crash", "test/test_a.py", "pytest test/test_a.py")]
     assert found(f"{command}\n{command}_c\n\n{died}") == [("possible", "crash", "test/test_a.py", "pytest test/test_a.py")]
+
+
+def test_the_stacks_that_pytest_prints_at_a_time_limit() -> None:
+    bar = "+" * 35
+    stack = '~~~ Stack of MainThread (140) ~~~\n  File "/w/tests/test_compile.py", line 7, in test_a\n'
+    log = f"tests/test_compile.py::test_a \n{bar} Timeout {bar}\n{stack}{bar} Timeout {bar}\n"
+    assert found(log) == [("possible", "hang", "tests/test_compile.py::test_a", "pytest tests/test_compile.py::test_a")]
