@@ -37,14 +37,12 @@ _PLACE = re.compile(
 )
 # How an editor shows what was raised, with its message below the class; the chain that led to it stands below that.
 _OCCURRED = re.compile(r"^Exception has occurred: (?P<name>[A-Za-z_][\w.]{0,200})[ \t]*\n(?P<said>[^\s\n][^\n]*)$", re.MULTILINE)
-# How one shows a cell's error, and copies it: as an object, whose strings may have lines.
-_OBJECT = re.compile(
-    r'^[ \t]{0,8}"name": "(?P<name>[A-Za-z_][\w.]{0,200})",[ \t]*\n[ \t]{0,8}"message": "(?P<said>[^\n]*?)(?:",)?$', re.MULTILINE
-)
-# How reports name it in fields: its class, and in the next what it said. The stack stands below, without what ends a traceback.
-_FIELD = r"^[ \t]{0,8}(?:[-*] )?(?:\*\*|`)?(?:(?:exception|error)[ _-]?)?(?:%s)(?::(?:\*\*|`)|(?:\*\*|`):|:)[ \t]{0,8}"
+# How reports name it in fields, and an editor that copies a cell's error as an object: its class, and in the next what it said. The stack
+# stands below, without what ends a traceback.
+_FIELD = r"^[ \t]{0,8}(?:[-*] )?(?:\*\*|`|\")?(?:(?:exception|error)[ _-]?)?(?:%s)(?::(?:\*\*|`)|(?:\*\*|`|\"):|:)[ \t]{0,8}"
 _REPORTED = re.compile(
-    rf"{_FIELD % 'type|class'}`?(?P<name>[A-Za-z_][\w.]{{0,200}})`?[ \t]*\n(?:[ \t]*\n)?{_FIELD % 'message|value|text'}(?P<said>[^\n]*)$",
+    rf"{_FIELD % 'type|class|name'}[`\"]?(?P<name>[A-Za-z_][\w.]{{0,200}})[`\"]?,?[ \t]*\n(?:[ \t]*\n)?"
+    rf"{_FIELD % 'message|value|text'}\"?(?P<said>[^\n]*?)(?:\",)?$",
     re.MULTILINE | re.IGNORECASE,
 )
 # How Python shows a class, where a report names what was raised so.
@@ -104,8 +102,6 @@ def restored(log: str) -> str:
         log = _PLACE.sub(_as_frame, log)
     if "Exception has occurred: " in log:
         log = _OCCURRED.sub("\\g<name>: \\g<said>\n```", log)
-    if '"message": "' in log:
-        log = _OBJECT.sub(r"\g<name>: \g<said>", log)
     log = _REPORTED.sub("\\g<name>: \\g<said>\n", log)
     if "\n<class '" in log:
         log = _SHOWN_CLASS.sub(r"\1", log)
