@@ -57,7 +57,7 @@ _NO_WORDS = re.compile(
 # What is said by the way, in a sentence. Sentences, and parts of one that tell of two things.
 _ASIDE = re.compile(r" \([^()\n]{1,300} [^()\n]{1,300}\)")
 _ENDS = re.compile(r"(?<=[.!?]) ")
-_SENTENCES = re.compile(r"(?<=[.!?]) | but |[,;] (?:while|whereas) ")
+_SENTENCES = re.compile(r"(?<=[.!?;]) | but |, (?:while|whereas) ")
 
 # A class of the compiler's, or any whose message is the compiler's; with its message.
 _OWN = rf"(?:{NAMED}|[A-Z]\w{{0,60}}(?:Error|Exception)(?=: (?:Error: )?(?:{CHECKED}{TRACERS}|{OVERWRITTEN}|{STRIDES})))"

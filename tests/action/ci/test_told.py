@@ -623,6 +623,8 @@ def test_any_error_of_a_sentence_that_says_that_compiling_fails(said: str, expec
     ("words", "expected"),
     [
         ("## Describe the bug\n\nIt passes in eager mode but crashes during `torch.compile`.", ["possible"]),
+        ("## Describe the bug\n\nEager gives a tensor; only the `torch.compile` path fails.", ["possible"]),
+        ("## Describe the bug\n\nOnly eager fails; the `torch.compile` path gives a tensor.", []),
         ("It passes in eager mode but crashes during `torch.compile`.", []),
         ("I tried torch.compile(), and got errors as below.", ["possible"]),
         ("We encountered a TorchDynamo failure.", ["possible"]),
