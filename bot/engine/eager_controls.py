@@ -72,8 +72,8 @@ def judge_compiled_branch(failure: Signature, script: str, plain: Outcome, contr
         raise Ended("not_reproduced", "fails_in_eager", f"{_ASKS} fails in the same way without the compiler: {failure.line()}")
 
 
-def worded(refusal: Ended, plain: Outcome, control: Control) -> Ended:
-    """A `refusal` because the control failed, as `plain` says, in words that are true of it.
+def worded(refusal: Ended, compiled: Outcome, plain: Outcome, control: Control) -> Ended:
+    """A `refusal` because the control failed, as `plain` says, in words that are true of it; `compiled` is how the program ended itself.
 
     The control has a module around the program's own, as `torch.compile` makes one, since programs look for its names. A program that
     fails by these does not fail in eager; nor is it compiled code that fails. `control` runs another control.
@@ -90,7 +90,9 @@ def worded(refusal: Ended, plain: Outcome, control: Control) -> Ended:
         return refusal
     cause = "the module that torch.compile returns in place of the program's own, whose parameters it names _orig_mod.NAME"
     said = f"no compiled code is to blame, but {cause}: around eager it leads to an error as well, and without it the program passes"
-    return Ended(refusal.status, refusal.code, f"{said}; the error: {last_line(plain) or 'nothing was printed'}")
+    own, around = (last_line(one) or "nothing was printed" for one in (compiled, plain))
+    # what stands in for that module is not like it in all that a library may look at
+    return Ended(refusal.status, refusal.code, f"{said}; the error: {own}" + (f"; around eager: {around}" if around != own else ""))
 
 
 def _is_alike(outcome: Outcome, failure: Signature | None, script: str) -> bool:

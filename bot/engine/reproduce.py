@@ -100,7 +100,7 @@ class Intake:
         if refusal := runs.refusal(self._lookups()):
             self._withheld(runs.eager)
             refusal = unless_alone(refusal, found, runs.eager, lambda: self._alone(found, own))
-            raise worded(refusal, runs.eager, lambda option: self._control(own, option))
+            raise worded(refusal, found.outcome, runs.eager, lambda option: self._control(own, option))
         device = "cuda" if paths.has_gpu() and self.options.target.names_a_gpu else "cpu"
         if self._lookups().fails_to_load_alike(failure, found.outcome.text, device):
             said = f"no AOTInductor package can be loaded here: that of one relu fails in the same way ({failure.line()})"

@@ -254,6 +254,14 @@ def test_a_tolerance_that_eager_misses_as_well(intake: Callable[..., Intake], ri
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
 
 
+def test_the_error_of_a_refusal_is_the_program_s_own(intake: Callable[..., Intake]) -> None:
+    """A library may refuse what stands in for the module in other words than the module."""
+    fails = Outcome(status="raised", text=KEY_ERROR, calls=1)
+    around = Outcome(status="raised", text=KEY_ERROR.replace("7", "8"), calls=1)
+    with pytest.raises(Ended, match=r"; the error: KeyError: 7; around eager: KeyError: 8$"):
+        intake([fails], [around, around, PASSED]).run()
+
+
 @pytest.mark.parametrize(
     ("bare", "said"),
     [(PASSED, "no compiled code is to blame, but the module that torch.compile returns"), (None, "fails in eager as well: KeyError: 7$")],
