@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,27 +42,30 @@ class Explainer:
         exported program waits in the work directory."""
         started = time.monotonic()
         said = Explanation()
-        try:
-            oracle, options = self.oracle.within(budget), self.options
-            wanted = (python for python in options.also_python if budget.should_continue())
-            said = replace(said, elsewhere=tuple(self.prover.elsewhere(text, search.rule, python) for python in wanted))
-            said = replace(said, other_failures=tuple(signature.line() for signature in oracle.other_failures()))
-            if search.neighbors is not None and oracle.passes(search.neighbors[1]):
-                said = replace(said, passes_if=edit_between(*search.neighbors))
-            named = suspects(self.regions)
-            if search.program is None:
-                said = replace(
-                    said, culprit=culprit_of_script(search.text, named, oracle.ask) or culprit_installed(search.text, oracle.ask)
-                )
-            else:
-                of_recipe = culprit(search.program, named, oracle.ask, render)
-                said = replace(said, culprit=of_recipe or culprit_installed(search.text, oracle.ask))
-                if options.cuda_arch is None:  # a program is saved with its values, and there are none
-                    said = replace(said, exported=self._exported(text, oracle))
-            if self.prover.failure.phase in kernel.PHASES:
-                said = replace(said, kernel=self._kernel(text, oracle))
-        except (BudgetSpent, Interrupted):
-            pass  # what was found is said
+        with ThreadPoolExecutor(1) as executor:  # most of what the kernel takes is a fresh process
+            try:
+                oracle, options = self.oracle.within(budget), self.options
+                of_kernel = self.prover.failure.phase in kernel.PHASES
+                alone = executor.submit(self._kernel, text, oracle, budget) if of_kernel else None
+                wanted = (python for python in options.also_python if budget.should_continue())
+                said = replace(said, elsewhere=tuple(self.prover.elsewhere(text, search.rule, python) for python in wanted))
+                said = replace(said, other_failures=tuple(signature.line() for signature in oracle.other_failures()))
+                if search.neighbors is not None and oracle.passes(search.neighbors[1]):
+                    said = replace(said, passes_if=edit_between(*search.neighbors))
+                named = suspects(self.regions)
+                if search.program is None:
+                    said = replace(
+                        said, culprit=culprit_of_script(search.text, named, oracle.ask) or culprit_installed(search.text, oracle.ask)
+                    )
+                else:
+                    of_recipe = culprit(search.program, named, oracle.ask, render)
+                    said = replace(said, culprit=of_recipe or culprit_installed(search.text, oracle.ask))
+                    if options.cuda_arch is None:  # a program is saved with its values, and there are none
+                        said = replace(said, exported=self._exported(text, oracle))
+                if alone is not None:
+                    said = replace(said, kernel=alone.result())
+            except (BudgetSpent, Interrupted):
+                pass  # what was found is said
         return replace(said, seconds=time.monotonic() - started)
 
     def _exported(self, text: str, oracle: ScriptOracle) -> ExportedProgram | None:
@@ -72,6 +76,7 @@ class Explainer:
             self.space.bring_exported(path.parent)
         return exported
 
-    def _kernel(self, text: str, oracle: ScriptOracle) -> str | None:
+    def _kernel(self, text: str, oracle: ScriptOracle, budget: Budget) -> str | None:
         with self.pool.directory() as place:
-            return kernel.find(text, Path(place, "generated.py"), oracle.answer, self.limit, self.prover.fails_alike)
+            path = Path(place, "generated.py")
+            return kernel.find(text, path, oracle.answer, self.limit, lambda script: self.prover.fails_alike(script, budget))

@@ -81,10 +81,11 @@ class Prover:
         said = "passes" if passes else "; ".join(found.differences) or None
         return Elsewhere(python=python, versions=versions, same=found.proven, said=said)
 
-    def fails_alike(self, text: str) -> bool:
-        """Whether the script `text`, of another form, shows the failure in a fresh run. Raises Interrupted where there is no time."""
+    def fails_alike(self, text: str, budget: Budget) -> bool:
+        """Whether the script `text`, of another form, shows the failure in a fresh run, which ends with the `budget`. Raises Interrupted
+        where that was cancelled."""
         launch, script = self._launch(self.python, text)
-        outcome = verify.run_fresh(launch, script, timeout=self.limit, budget=self.budget)
+        outcome = verify.run_fresh(launch, script, timeout=self.limit, budget=budget)
         shown = signature_of(outcome, script=script.name)
         return shown is not None and self.failure.same_across_forms(shown)
 

@@ -163,7 +163,7 @@ def test_a_script_of_another_form_has_to_fail_alike(
 ) -> None:
     monkeypatch.setattr(fresh, "run_fresh", lambda *_, **__: outcome)
     failure = Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("InductorError", "ValueError"), message="no")
-    assert prover(failure).fails_alike("pass") is alike
+    assert prover(failure).fails_alike("pass", Budget(60.0)) is alike
 
 
 class TestElsewhere:
