@@ -39,6 +39,8 @@ class Supervisor:
         self.child = 0
         self.status: int | None = None
         self._room = {path: _free(path) for path in order.disk}
+        self._killer = 0  # which `_killing` tells to go on
+        self._killing: socket.socket | None = None
 
     def run(self) -> int:
         """The wait status of the program."""
@@ -48,6 +50,7 @@ class Supervisor:
         for number in _PASSED_ON:
             signal.signal(number, lambda passed, _: self._pass_on(passed))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._stand_by()
         ready = self._start()
         control = self.control.fileno()
         self._forget_streams()
@@ -71,6 +74,7 @@ class Supervisor:
                     break
         self._end_all()
         self._clear_shared_memory()
+        self._stand_down()
         if ready >= 0:
             self._say_raw(_whole(ready))
         return signal.SIGKILL if self.status is None else self.status
@@ -147,7 +151,7 @@ class Supervisor:
     def _end_all(self) -> None:
         self._kill_account()
         for turn in range(_ROUNDS):
-            found = _descendants()
+            found = _descendants() - {self._killer}
             if not found:
                 return
             for pid in found:
@@ -158,9 +162,48 @@ class Supervisor:
                 time.sleep(0.001)
             self._reap()
 
+    def _stand_by(self) -> None:
+        """Fork what ends all processes of an account that the program alone has, when it is told to or we have gone: a program that takes
+        all numbers of processes would keep us from doing it later."""
+        if self.order.uid is None or not self.order.sole:
+            return
+        self._killing, told = socket.socketpair()
+        self._killer = os.fork()
+        if self._killer:
+            told.close()
+            return
+        try:
+            os.setsid()  # whoever ends our group does not end it
+            self._killing.close()
+            self.control.close()
+            self._forget_streams()
+            again = told.recv(1)
+            os.setresuid(self.order.uid, self.order.uid, self.order.uid)
+            # an engine that is not root keeps the one to signal everybody
+            kernel.drop_capabilities()
+            while True:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(-1, signal.SIGKILL)
+                if not again:
+                    break
+                told.sendall(again)
+                again = told.recv(1)
+        finally:
+            os._exit(0)
+
+    def _stand_down(self) -> None:
+        """End what stood by: the account may be another program's afterwards."""
+        if self._killing is not None:
+            self._killing.close()
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self._killer, 0)
+
     def _kill_account(self) -> None:
-        """All processes of an account that this program alone has, at once."""
-        self._as_account(lambda: os.kill(-1, signal.SIGKILL))
+        """End all processes of an account that this program alone has."""
+        if self._killing is not None:
+            with contextlib.suppress(OSError):
+                self._killing.sendall(b".")
+                self._killing.recv(1)
 
     def _clear_shared_memory(self) -> None:
         """Remove what an account that this program alone had has left in the machine's shared memory."""
@@ -175,7 +218,6 @@ class Supervisor:
         if pid == 0:
             with contextlib.suppress(OSError):
                 os.setresuid(self.order.uid, self.order.uid, self.order.uid)
-                # an engine that is not root keeps the one to signal everybody
                 kernel.drop_capabilities()
                 do()
             os._exit(0)

@@ -375,8 +375,9 @@ for path in ({name!r}, {name!r} + "/data.txt"):
 print(open({name!r} + "/data.txt").read())
 """
         ran = way.run(code, readable=[name], cwd=name)
-        found = place.stat().st_mode, (place / "data.txt").stat()
+        folder = place.stat().st_mode
         os.chmod(place, 0o755)
+        found = folder, (place / "data.txt").stat()
     if "uid" not in ran.layers and "private-tmp" not in ran.layers:
         pytest.skip("a user's own files, where it may have no mounts: SECURITY.md says so")
     assert ran.text == "read\n"
