@@ -81,9 +81,9 @@ class Reproduction:
         said = nearness(*errors, wrong=bool(wrong))
         if wrong:
             return f"by the program's own check alone: in the calls that were compared {said}"
-        # a graph that Dynamo made wrong is as wrong in eager, and a layout is no number
-        sees = "rounding, an error outside of the graphs or in other calls, or something else than numbers"
-        return f"no compiled graph returns wrong numbers in the calls that were compared: {said}; the program's own check sees {sees}"
+        # a graph that Dynamo or AOTAutograd made wrong is as wrong in eager, and a layout is no number
+        sees = "rounding, an error in tracing, one outside of the graphs or in other calls, or something else than numbers"
+        return f"each compiled graph computes what it says in the calls that were compared: {said}; the program's own check sees {sees}"
 
     @property
     def eager_error(self) -> str:

@@ -229,9 +229,9 @@ def test_nearness_is_said_as_it_was_found(compiled: float, eager: float, words: 
 ALONE = "by the program's own check alone: in the calls that were compared compiled is"
 ALIKE = f"{ALONE} as near to float64 as eager (root mean square error 1.0e-03, eager 1.0e-03)"
 BESIDE = (
-    "no compiled graph returns wrong numbers in the calls that were compared: compiled is as near to float64 as eager"
-    " (root mean square error 1.0e-03, eager 1.0e-03); the program's own check sees rounding, an error outside of the graphs"
-    " or in other calls, or something else than numbers"
+    "each compiled graph computes what it says in the calls that were compared: compiled is as near to float64 as eager"
+    " (root mean square error 1.0e-03, eager 1.0e-03); the program's own check sees rounding, an error in tracing, one outside of the"
+    " graphs or in other calls, or something else than numbers"
 )
 FARTHER = f"{ALONE} 4 times as far from float64 as eager (root mean square error 4.0e-03, eager 1.0e-03)"
 
