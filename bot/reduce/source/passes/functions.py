@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from bot.reduce.source.text.blocks import FUNCTIONS, Function
+from bot.reduce.source.text.blocks import FUNCTIONS, Function, in_order, own_nodes
 from bot.reduce.source.text.names import dotted, root
-from bot.reduce.source.text.normal_form import MARK
-from bot.reduce.source.text.repair import has_mark, replaced
-from bot.reduce.source.text.splice import both, bound_arguments, calls, code, code_with, pairs, scoped, spliced, wrapped
-from bot.reduce.source.text.variables import imported_names, loads, module_names, stores
+from bot.reduce.source.text.repair import replaced
+from bot.reduce.source.text.splice import both, bound_arguments, calls, code, code_with, mark_of, own_text, pairs, scoped, spliced, wrapped
+from bot.reduce.source.text.variables import binds, imported_names, loads, module_names, stores
 
 _PROPERTIES = ("property", "cached_property", "functools.cached_property")
 
@@ -92,25 +91,28 @@ def _written_out(
 
     None where the function does more than end in a return, or has a variable of a name that is taken there.
     """
-    leaving = [n for n in ast.walk(function) if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Global))]
+    statements = list(in_order(function.body))  # without those of the functions in it
+    leaving = [n for s in statements for n in own_nodes(s) if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Global))]
     returns = isinstance(function.body[-1], ast.Return)
-    if leaving != (function.body[-1:] if returns else []) or function is scope:
+    shared = any(isinstance(n, ast.Nonlocal) for n in ast.walk(function))
+    if leaving != (function.body[-1:] if returns else []) or shared or function is scope:
         return None
     if not returns and not (isinstance(statement, (ast.Expr, ast.Return)) and statement.value is use):
         return None
     taken = module_names(tree) if isinstance(scope, ast.Module) else {n.id for n in ast.walk(scope) if isinstance(n, ast.Name)}
-    local = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)} - set(names)
+    local = {name for s in statements if not isinstance(s, (ast.Import, ast.ImportFrom)) for name in binds(s)} - set(names)
     targets = {n.id for t in getattr(statement, "targets", []) for n in ast.walk(t) if isinstance(n, ast.Name)}
     if local & (taken - targets):
         return None
     body: list[str] = []
+    spread = both(text, {}, [(n, names[n.id]) for n in ast.walk(function) if isinstance(n, ast.Name) and n.id in names])
     for inner in function.body:
-        mark = f"  {MARK}" if has_mark(text, inner) and not hasattr(inner, "body") else ""
+        mark = mark_of(text, inner)
         if isinstance(inner, ast.Return):
             value = ast.parse(code(inner.value or ast.Constant(None), names), mode="eval").body
             body.append(code_with(statement, use, value) + mark)
-        else:
-            body.append(code(inner, names) + mark)
+        else:  # a block keeps the marks in it
+            body.append(own_text(spread, inner) if hasattr(inner, "body") else code(inner, names) + mark)
     return replaced(text, {statement: "\n".join([*opening, *body]), function: None})
 
 

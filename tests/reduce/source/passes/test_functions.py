@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bot.reduce.source.passes.functions import constant_parameters, forwarders, properties
+from bot.reduce.source.passes.functions import called_once, constant_parameters, forwarders, properties
+from bot.reduce.source.text.normal_form import MARK
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,31 @@ from bot.reduce.source.passes.functions import constant_parameters, forwarders, 
 )
 def test_a_property_is_written_out(text: str, becomes: str) -> None:
     assert becomes in properties(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        (
+            f"def fit(m):\n    def loss():\n        return m(1){MARK}\n    torch.compile(loss)()\nfit(model)\n",
+            f"def loss():\n    return model(1){MARK}\ntorch.compile(loss)()\n",
+        ),
+        ("def f(x):\n    def g(x):\n        return x\n    return g(x)\ny = f(z)\n", "x = z\ndef g(x):\n    return x\ny = g(x)\n"),
+    ],
+)
+def test_a_function_with_a_function_in_it_is_written_out(text: str, becomes: str) -> None:
+    assert becomes in called_once(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n    g()\nf()\n",
+        "def f():\n    def g():\n        return 1\n    h(g)\ndef g():\n    return 2\nf()\nh(g)\n",
+    ],
+)
+def test_what_a_function_in_it_shares_or_hides_stays_in_its_function(text: str) -> None:
+    assert list(called_once(text)) == []
 
 
 def test_a_function_that_only_hands_on_is_replaced_by_what_it_calls() -> None:
