@@ -13,6 +13,7 @@ from bot.reduce.source.text.splice import Rewrite, both, code, inner_blocks, mar
 from bot.reduce.source.text.variables import loads, stores
 
 _WIDTH = 100
+_SIZES = (("size", 1), ("numel", 0))
 _TENSOR_MAKERS = ("torch.randn", "torch.rand", "torch.randint", "torch.empty", "torch.tensor")
 
 
@@ -144,6 +145,26 @@ def _settings(tree: ast.Module) -> set[ast.AST]:
     return {n for value in found for n in ast.walk(value)}
 
 
+def read_sizes(text: str) -> Iterator[str]:
+    """A size in `text` that is read off a tensor (`x.shape[0] * x.size(1)`) becomes a number: -1 has PyTorch work it out."""
+    sizes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.expr) and _is_size(n)]
+    parts = {part for n in sizes for part in ast.walk(n) if part is not n}
+    for node in sizes:
+        if node not in parts:
+            for number in ("-1", "2", "1"):
+                yield spliced(text, [(node, number)])
+
+
+def _is_size(node: ast.AST) -> bool:
+    """Whether an expression is a size of a tensor, or reckoned from sizes and numbers alone."""
+    if isinstance(node, ast.BinOp):
+        sides = (node.left, node.right)
+        return any(map(_is_size, sides)) and all(_is_size(side) or isinstance(side, ast.Constant) for side in sides)
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.value, ast.Attribute) and node.value.attr == "shape" and not isinstance(node.slice, ast.Slice)
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (node.func.attr, len(node.args)) in _SIZES
+
+
 def strings(text: str) -> Iterator[str]:
     """An f-string of constants in `text` (`f"layer{0}"`, from a loop that became its first iteration) is written out."""
     for node in ast.walk(ast.parse(text)):
@@ -185,6 +206,7 @@ def imports(text: str) -> Iterator[str]:
 ALL: tuple[tuple[str, Rewrite], ...] = (
     ("tuple", tuples),
     ("number", numbers),
+    ("size", read_sizes),
     ("string", strings),
     ("input", inputs),
     ("used once", used_once),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.reduce.source.passes.values import imports, inputs, numbers, strings, tuples, unread, used_once
+from bot.reduce.source.passes.values import imports, inputs, numbers, read_sizes, strings, tuples, unread, used_once
 from bot.reduce.source.text.normal_form import MARK
 
 
@@ -42,6 +42,12 @@ def test_sizes_become_small_but_the_order_of_dimensions_stays() -> None:
     assert found[0] == "f(2, 2).permute(2, 3)\n"
     assert "f(1, 4).permute(2, 3)\n" in found
     assert all(text.endswith(".permute(2, 3)\n") for text in found)
+
+
+def test_a_size_that_is_read_off_a_tensor_becomes_a_number() -> None:
+    assert list(read_sizes("y.view(x.shape[0] * x.size(-1) // 2)\n")) == ["y.view(-1)\n", "y.view(2)\n", "y.view(1)\n"]
+    assert "y.view(x.numel(), -1)\n" in list(read_sizes("y.view(x.numel(), x.shape[1])\n")), "each by itself"
+    assert list(read_sizes("y.view(x.shape[1:], n * 2)\n")) == []
 
 
 @pytest.mark.parametrize(
