@@ -181,8 +181,7 @@ def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
         requests = request_file.read(settings.request_file, settings.request_sha256)
         post.check_markers(requests)
     except InputError as error:
-        sys.stderr.write(harmless(redaction.redact(f"torch-minify: {error}\n")))
-        return _unanswered(settings, edge.connect(settings.token, settings), "The request was lost on its way.")
+        return _unanswered(settings, edge.connect(settings.token, settings), gate.words_for(error))
     api = edge.connect(settings.token, settings)
     try:
         return post.report(requests, [settings.results], settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
@@ -194,7 +193,7 @@ def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
 
 def _unanswered(settings: Settings, api: GitHub, why: str) -> JobOutcome:
     """Say `why` nothing will come, in the comments that promise it, or else to who asked."""
-    if lost.abandon(api, settings):
+    if lost.abandon(api, settings, why):
         return JobOutcome(1, summary=f"No result: {why}\n")
     return gate.failed(_event(settings), settings, api, why)
 

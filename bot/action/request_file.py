@@ -15,6 +15,8 @@ from bot.models.request import Request
 
 # In a result directory, with the key of its request.
 KEY_FILE = "request.sha256"
+# In place of a hash: an output of the gate's job did not arrive. An empty hash would not be compared.
+DROPPED = "dropped"
 # Bytes.
 MAX_SIZE = 32 << 20
 
@@ -36,7 +38,12 @@ def key(request: Request) -> str:
 
 def read(path: Path, expected: str = "") -> tuple[Request, ...]:
     """The requests in the file at `path`, at least one; `expected` is its hash, where it is known. Raises InputError where the file cannot
-    be read, is larger than `MAX_SIZE`, or is not what the gate wrote."""
+    be read, is larger than `MAX_SIZE`, or is not what the gate wrote, or where it is not known what that was."""
+    if expected == DROPPED:
+        raise InputError(
+            "an output of the job gate did not arrive: that job was cut off, or GitHub kept the output back, as it does where the value of "
+            "a secret of the repository or the organization is part of it"
+        )
     try:
         with path.open("rb") as file:
             content = file.read(MAX_SIZE + 1)

@@ -149,13 +149,18 @@ def test_an_output_that_github_drops_does_not_take_the_container_away(output: st
     assert eval(expression, {"output": output}) == image
 
 
-def test_requests_whose_hash_github_drops_are_not_believed() -> None:
-    """A secret of one digit is part of nearly every hash."""
+def test_requests_are_not_believed_where_github_drops_an_output() -> None:
+    """A secret of one digit is part of nearly every hash; the name of the owner of the repository is part of the matrix."""
     text = (ROOT / ".github/workflows/minify.yml").read_text(encoding="utf-8")
-    taken = re.findall(r"\{\{ needs\.gate\.outputs\.request-sha256(.*?)\}\}", text)
-    assert taken == [" || 'dropped' "] * 2
-    with pytest.raises(InputError, match="is not the file that the gate wrote"):
-        request_file.read(Path(__file__), "dropped")
+    taken = re.findall(r"\{\{ (needs\.gate\.outputs\.matrix && .*?) \}\}", text)
+    assert len(taken) == 2
+    for expression in taken:
+        expression = re.sub(r"needs\.gate\.outputs\.([a-z]+)[a-z0-9-]*", r"\1", expression).replace("&&", "and").replace("||", "or")
+        given = {"matrix": "[{}]", "image": "none", "request": "abc"}
+        assert eval(expression, dict(given)) == "abc"
+        assert {eval(expression, given | {name: ""}) for name in given} == {request_file.DROPPED}
+    with pytest.raises(InputError, match="an output of the job gate did not arrive"):
+        request_file.read(Path(__file__), request_file.DROPPED)
 
 
 def test_the_reusable_workflow_names_nothing_by_path() -> None:

@@ -91,8 +91,8 @@ def reason(job: WorkflowJob) -> str | None:
     return f"the job {job.name} ended without a failed step, as when its runner is lost" if job.conclusion == "failure" else None
 
 
-def abandon(api: GitHub, settings: Settings) -> int:
-    """Say in the comments of this run that still promise an answer that nothing will come. How many they were.
+def abandon(api: GitHub, settings: Settings, why: str) -> int:
+    """Say in the comments of this run that still promise an answer that nothing will come, and `why`. How many they were.
 
     For a report that has no requests to go by: `settings` name the run, `api` finds its comments among those of the last days.
     Raises GitHubError as `mark_each`.
@@ -104,16 +104,16 @@ def abandon(api: GitHub, settings: Settings) -> int:
         began = api.now() - LOOK_BACK
     # a week of a large repository is a hundred requests, of which an hour has a thousand
     recent = api.recent_comments(settings.repository, max(began, api.now() - LOOK_BACK))
-    return mark_each((comment for comment in recent if api.is_ours(comment)), lambda comment: _end(comment, api, settings))
+    return mark_each((comment for comment in recent if api.is_ours(comment)), lambda comment: _end(comment, api, settings, why))
 
 
-def _end(comment: Comment, api: GitHub, settings: Settings) -> bool:
-    """Whether a comment of ours promised an answer of this call, and says now that there is none."""
+def _end(comment: Comment, api: GitHub, settings: Settings, why: str) -> bool:
+    """Whether a comment of ours promised an answer of this call, and says now that there is none, and `why`."""
     if run_of_comment(comment.body) != settings.run_id or comment.issue is None or not notes.pending(comment.body):
         return False
     # the comments of another call in this run are that one's
     if not (event_of_comment(comment.body) or "").startswith(f"{settings.name}-" if settings.name else ("comment-", "run-")):
         return False
     marker = comment.body.splitlines()[0]
-    api.upsert_comment(settings.repository, comment.issue, marker, notes.ended(None, settings.run_url), comment.id)
+    api.upsert_comment(settings.repository, comment.issue, marker, notes.ended(None, settings.run_url, why), comment.id)
     return True

@@ -83,9 +83,9 @@ def test_comments_from_before_the_run_are_not_asked_for() -> None:
     api, asked_since = Memory(), []
     run = api.add_run(77, None, hours=2)
     api.recent_comments = lambda _, since: asked_since.append(since) or []  # type: ignore[method-assign, func-returns-value]
-    assert lost.abandon(api, settings()) == 0
+    assert lost.abandon(api, settings(), "It was lost.") == 0
     del api.runs[77]
-    assert lost.abandon(api, settings()) == 0
+    assert lost.abandon(api, settings(), "It was lost.") == 0
     assert asked_since == [run.created_at, NOW - sweep.LOOK_BACK]
 
 
@@ -104,12 +104,12 @@ def test_the_comments_of_the_run_are_ended_and_no_others() -> None:
         api.add(7, BOT, body)
     api.add(7, "stranger", f"<!-- torch-minify:comment-4 run:77 -->{queued}")
     before = [comment.body for comment in api.comments(REPO, 7)[1:]]
-    assert lost.abandon(api, settings()) == 3
+    assert lost.abandon(api, settings(), "It was lost.") == 3
     assert [comment.body for comment in api.comments(REPO, 7)[1:]] == before
     for number, comment in (("1", api.comments(REPO, 7)[0]), *zip("15", api.comments(REPO, 8), strict=True)):
         assert comment.body.startswith(f"<!-- torch-minify:comment-{number} run:77 -->\n")
-        assert "### Ended without a result" in comment.body
-    assert lost.abandon(api, settings(name="gpu")) == 1
+        assert "### Ended without a result" in comment.body and "no result was written here. It was lost. What it left" in comment.body
+    assert lost.abandon(api, settings(name="gpu"), "It was lost.") == 1
 
 
 def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others() -> None:
@@ -125,5 +125,5 @@ def test_a_comment_that_cannot_be_edited_keeps_no_answer_from_others() -> None:
     for issue in (7, 8):
         api.add(issue, BOT, f"<!-- torch-minify:comment-{issue} run:77 -->\n\n### Queued\n\nWaiting.")
     with pytest.raises(GitHubError, match="locked"):
-        lost.abandon(api, settings())
+        lost.abandon(api, settings(), "It was lost.")
     assert "### Ended without a result" in api.comments(REPO, 8)[0].body

@@ -131,11 +131,12 @@ def waiting(hours: float, run_url: str | None, *, approval: bool = False) -> str
     )
 
 
-def ended(conclusion: str | None, run_url: str | None) -> str:
-    """That the run at `run_url` is over with that `conclusion`, and its answer was not written here: one may be in its summary. Where
-    there is no such run, that."""
+def ended(conclusion: str | None, run_url: str | None, why: str = "") -> str:
+    """That the run at `run_url` is over with that `conclusion`, and its answer was not written here: one may be in its summary. `why`, in
+    a sentence, where that is known. Where there is no such run, that."""
     how = f" ({code(conclusion)})" if conclusion else ""
-    said = f"{link('The run', run_url)} is over{how}, and no result was written here. What it left is on its page."
+    parts = (f"{link('The run', run_url)} is over{how}, and no result was written here.", why, "What it left is on its page.")
+    said = " ".join(filter(None, parts))
     if run_url is None:
         said = "This repository does not have its run: that was deleted, or belongs to one from which this conversation was moved."
     return f"### Ended without a result\n\n{said} {_AGAIN}; for a red run of CI, write `/minify` and the address of that run."
