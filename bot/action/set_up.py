@@ -79,8 +79,21 @@ def wrong_options(settings: Settings) -> str:
 
 def examine(settings: Settings, api: GitHub) -> tuple[Finding, ...]:
     """All that can be seen from here of the set-up in `settings`, asking `api`. It raises nothing: what fails is a finding."""
-    asked = (_contents(settings, api), _actions(settings, api), _runner(settings, api))
+    asked = (_contents(settings, api), _actions(settings, api), _runner(settings, api), _repository(settings, api))
     return (*asked, _image(settings), *_options(settings), _command(settings), _time(settings), _forks(settings, api), _durable(settings))
+
+
+def _repository(settings: Settings, api: GitHub) -> Finding:
+    what = "repository"
+    try:
+        found = api.repository(settings.repository)
+    except GitHubError as error:
+        return Finding(what, None, f"cannot be looked at: {error}")
+    if found.archived:
+        return Finding(what, False, "it is archived, where no workflow runs and nobody can comment: take it out of the archive")
+    if not found.has_issues:
+        return Finding(what, None, "issues are disabled: on pull requests all works, red CI of the default branch is told nowhere")
+    return Finding(what, True, f"{found.full_name}, not archived, with issues")
 
 
 def _contents(settings: Settings, api: GitHub) -> Finding:

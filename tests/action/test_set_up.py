@@ -49,6 +49,21 @@ def took(api: Listing, run: int, *labels: str, runner: str = "gpu-1", status: st
     api.run_jobs[run] = [WorkflowJob(id=run, name="minify / minify 0", labels=labels, runner_name=runner, status=status)]
 
 
+@pytest.mark.parametrize(
+    ("state", "good", "words"),
+    [
+        ({"archived": True}, False, "it is archived"),
+        ({"no_issues": True}, None, "issues are disabled"),
+        ({}, True, "not archived, with issues"),
+    ],
+)
+def test_a_repository_in_which_nothing_can_be_told(state: dict[str, bool], good: bool | None, words: str) -> None:
+    """`archived` and `has_issues` of GET /repos/{owner}/{repo}, by GitHub's documentation; workflows of an archived one do not run."""
+    seen = found("repository", Listing(**state))  # type: ignore[arg-type]
+    assert seen[0] is good
+    assert words in seen[1]
+
+
 def test_all_good() -> None:
     api = Listing(protected={"forks"})
     took(api, 20, "self-hosted", "GPU")

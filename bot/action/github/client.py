@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 from urllib.parse import quote
 
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from bot.action.github import storage
+from bot.action.github.answers import R, read, wrong_keys
 from bot.action.github.resources import (
     Artifact,
     Comment,
@@ -20,7 +21,7 @@ from bot.action.github.resources import (
     Permission,
     PullRequest,
     Reaction,
-    Resource,
+    Repository,
     Run,
     Runner,
     User,
@@ -34,24 +35,6 @@ ARTIFACT_LIMIT = 64 << 20
 ACTIONS_LOGIN = "github-actions[bot]"
 
 _MOMENT = TypeAdapter[datetime](AwareDatetime)
-
-R = TypeVar("R", bound=Resource)
-
-
-def _read(kind: type[R], data: Any) -> R:
-    try:
-        return TypeAdapter(kind).validate_python(data)
-    except ValidationError as error:
-        raise GitHubError(f"GitHub's answer is no {kind.__name__}: {error.error_count()} fields are wrong") from error
-
-
-@contextmanager
-def _wrong_keys() -> Iterator[None]:
-    """An answer that lacks what it always has is an error of GitHub's, not of ours."""
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError) as error:
-        raise GitHubError(f"GitHub's answer lacks {error}") from error
 
 
 def _open_at(listed: Sequence[PullRequest], commit: str) -> Sequence[PullRequest]:
@@ -90,7 +73,7 @@ class GitHub:
         return GitHub(self._http.at_once(), self._login)
 
     def _all(self, kind: type[R], path: str, parameters: Mapping[str, Any] | None = None, key: str = "", limit: int = 10) -> list[R]:
-        return [_read(kind, data) for data in self._http.pages(path, parameters, key, limit)]
+        return [read(kind, data) for data in self._http.pages(path, parameters, key, limit)]
 
     def now(self) -> datetime:
         """The time by GitHub's clock, with which its times can be compared; this machine's may be wrong."""
@@ -102,7 +85,7 @@ class GitHub:
         """Who we are: `github-actions[bot]` where the token may not ask."""
         if self._login is None:
             try:
-                self._login = _read(User, self._http.ask("GET", "/user")).login
+                self._login = read(User, self._http.ask("GET", "/user")).login
             except GitHubError as error:
                 if error.status not in (401, 403, 404):
                     raise
@@ -134,7 +117,7 @@ class GitHub:
         """
         if hint is not None:
             with suppress(GitHubError):  # then by the list
-                held = _read(Comment, self._http.ask("GET", f"{_repo(repository)}/issues/comments/{hint}"))
+                held = read(Comment, self._http.ask("GET", f"{_repo(repository)}/issues/comments/{hint}"))
                 if held.issue == issue and self.is_ours(held) and held.body.startswith(marker):
                     return held
         return next((c for c in self.comments(repository, issue) if self.is_ours(c) and c.body.startswith(marker)), None)
@@ -150,7 +133,7 @@ class GitHub:
         at = _repo(repository)
         if comment is not None:
             try:
-                return _read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{comment}", body={"body": text}))
+                return read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{comment}", body={"body": text}))
             except GitHubError as error:
                 if error.status != 404:  # somebody deleted it
                     raise
@@ -161,11 +144,11 @@ class GitHub:
                 found = self.own_comment(repository, issue, marker)
                 return found.model_dump() if found else None
 
-            known = _read(Comment, self._http.create(f"{at}/issues/{issue}/comments", {"body": text}, find))
+            known = read(Comment, self._http.create(f"{at}/issues/{issue}/comments", {"body": text}, find))
             if known.user.id:  # what we wrote says who we are, as with an App's token of which no input says it, or only its name
                 self._login = known.user.login
         if known.body != text:
-            return _read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{known.id}", body={"body": text}))
+            return read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{known.id}", body={"body": text}))
         return known
 
     def delete_comment(self, repository: str, comment: int) -> None:
@@ -194,10 +177,10 @@ class GitHub:
             return min((data for data in listed if str(data.get("body") or "").startswith(marker)), key=_number, default=None)
 
         if (found := find()) is not None:
-            return _read(Issue, found)
-        made = _read(Issue, self._http.create(at, {"title": title, "body": f"{marker}\n{body}"}, find))
+            return read(Issue, found)
+        made = read(Issue, self._http.create(at, {"title": title, "body": f"{marker}\n{body}"}, find))
         with suppress(GitHubError):  # one too many is no more than that, and the list may lag
-            first = _read(Issue, find())
+            first = read(Issue, find())
             if first.number != made.number:
                 with suppress(GitHubError):
                     self._http.ask("PATCH", f"{at}/{made.number}", body={"state": "closed", "state_reason": "not_planned"})
@@ -209,12 +192,12 @@ class GitHub:
 
         A missing branch is created without history.
         """
-        with _wrong_keys():
+        with wrong_keys():
             return storage.put_file(self._http, _repo(repository), branch, path, content, message)
 
     def put_asset(self, repository: str, tag: str, name: str, content: bytes) -> str:
         """Keep `content` as the asset `name`, over what is there, of the release with the tag `tag`, made where missing. Its URL."""
-        with _wrong_keys():
+        with wrong_keys():
             return storage.put_asset(self._http, _repo(repository), tag, name, content)
 
     # asking
@@ -243,19 +226,23 @@ class GitHub:
             if error.status not in (401, 403):
                 raise
             return None
-        now = _read(User, found or {})
+        now = read(User, found or {})
         return now.login if now.id == user.id else None
 
     def _permission_of(self, repository: str, login: str) -> Mapping[str, Any]:
         return self._http.find(f"{_repo(repository)}/collaborators/{quote(login, safe='')}/permission") or {}
 
+    def repository(self, repository: str) -> Repository:
+        """The repository itself."""
+        return read(Repository, self._http.ask("GET", _repo(repository)))
+
     def issue(self, repository: str, number: int) -> Issue:
         """The issue, or pull request, with that `number`; where it was handed over, the one that it is now."""
-        return _read(Issue, self._http.ask("GET", f"{_repo(repository)}/issues/{number}"))
+        return read(Issue, self._http.ask("GET", f"{_repo(repository)}/issues/{number}"))
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
         """The pull request with that `number`."""
-        return _read(PullRequest, self._http.ask("GET", f"{_repo(repository)}/pulls/{number}"))
+        return read(PullRequest, self._http.ask("GET", f"{_repo(repository)}/pulls/{number}"))
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
         """The open pull requests whose head is that commit, where it was pushed to the repository itself: GitHub knows none by a fork's."""
@@ -291,7 +278,7 @@ class GitHub:
     def stands_on(self, repository: str, commit: str, branch: str) -> bool:
         """Whether what `commit` was made upon, its first parent, is on `branch`."""
         at = _repo(repository)
-        with _wrong_keys():
+        with wrong_keys():
             parents = self._http.ask("GET", f"{at}/commits/{quote(commit, safe='')}")["parents"]
             first = str(parents[0]["sha"]) if parents else commit
             found = self._http.find(f"{at}/compare/{quote(first, safe='')}...{quote(branch, safe='')}", {"per_page": 1}) or {}
@@ -329,7 +316,7 @@ class GitHub:
 
     def run(self, repository: str, run: int) -> Run:
         """A run of a workflow."""
-        return _read(Run, self._http.ask("GET", f"{_repo(repository)}/actions/runs/{run}"))
+        return read(Run, self._http.ask("GET", f"{_repo(repository)}/actions/runs/{run}"))
 
     def runs_of(self, repository: str, commit: str) -> Sequence[Run]:
         """The runs for a commit, newest first."""
@@ -382,11 +369,11 @@ class GitHub:
 
     def gist(self, name: str, revision: str | None = None) -> Gist:
         """The gist `name`, as it is or as it was in a `revision`. GitHub leaves out what is beyond a megabyte."""
-        with _wrong_keys():
+        with wrong_keys():
             data = self._http.ask("GET", "/".join(["/gists", *(quote(part, safe="") for part in (name, revision) if part)]))
             files = data["files"].values()
             texts = {str(file["filename"]): str(file["content"]) for file in files if file is not None and not file.get("truncated")}
-            return _read(Gist, {"texts": texts, "updated_at": data["updated_at"]})
+            return read(Gist, {"texts": texts, "updated_at": data["updated_at"]})
 
     def cancel(self, repository: str, run: int) -> bool:
         """Cancel a run; false where it had ended before, an error where GitHub refuses it though it has not."""

@@ -79,6 +79,8 @@ class Repository(Resource):
     id: int = 0
     full_name: str
     default_branch: str = "main"
+    archived: bool = False
+    has_issues: bool = True
 
     def is_same(self, other: Repository | None) -> bool:
         """Whether it is the `other`, which may have been read under an earlier name; by the names where a number is not known."""

@@ -97,6 +97,7 @@ class Memory(GitHub):
     cancelled: list[int] = field(default_factory=list)
     silent: bool = False  # takes no comment
     no_issues: bool = False  # they are disabled: 410 (REST documentation, "Create an issue")
+    archived: bool = False
     earlier_names: set[str] = field(default_factory=set)  # a renamed one: GitHub answers 301, which is followed (REST, "Follow redirects")
     others: set[str] = field(default_factory=set)  # repositories that may be read as well
     files: dict[str, bytes] = field(default_factory=dict)  # what is attached, by its address
@@ -182,6 +183,9 @@ class Memory(GitHub):
 
     def permission(self, repository: str, user: User) -> Permission:
         return self.permissions.get(user.login, "none")
+
+    def repository(self, repository: str) -> Repository:
+        return Repository(full_name=repository, archived=self.archived, has_issues=not self.no_issues)
 
     def issue(self, repository: str, number: int) -> Issue:
         return asked("", issue=number).issue

@@ -33,6 +33,7 @@ CALLS: dict[str, Callable[[GitHub], object]] = {
     "put_file": lambda github: github.put_file(REPO, "torch-minify", "a/b.py", b"x", "message"),
     "put_asset": lambda github: github.put_asset(REPO, "torch-minify", "b.py", b"x"),
     "permission": lambda github: github.permission(REPO, User(login="somebody", id=5)),
+    "repository": lambda github: github.repository(REPO),
     "issue": lambda github: github.issue(REPO, 7),
     "pull_request": lambda github: github.pull_request(REPO, 7),
     "pull_requests_of": lambda github: github.pull_requests_of(REPO, "a" * 40),

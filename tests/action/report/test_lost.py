@@ -108,7 +108,8 @@ def test_the_comments_of_the_run_are_ended_and_no_others() -> None:
     assert [comment.body for comment in api.comments(REPO, 7)[1:]] == before
     for number, comment in (("1", api.comments(REPO, 7)[0]), *zip("15", api.comments(REPO, 8), strict=True)):
         assert comment.body.startswith(f"<!-- torch-minify:comment-{number} run:77 -->\n")
-        assert "### Ended without a result" in comment.body and "no result was written here. It was lost. What it left" in comment.body
+        assert "### Ended without a result" in comment.body
+        assert "no result was written here. It was lost. What it left" in comment.body
     assert lost.abandon(api, settings(name="gpu"), "It was lost.") == 1
 
 

@@ -1,0 +1,31 @@
+"""Answers of GitHub's, read: one that is not what it always is is an error of GitHub's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from bot.action.github.resources import Resource
+from bot.action.github.transport import GitHubError
+
+R = TypeVar("R", bound=Resource)
+
+
+def read(kind: type[R], data: Any) -> R:
+    """The `data` of an answer as the resource `kind`. Raises GitHubError where it is none."""
+    try:
+        return TypeAdapter(kind).validate_python(data)
+    except ValidationError as error:
+        raise GitHubError(f"GitHub's answer is no {kind.__name__}: {error.error_count()} fields are wrong") from error
+
+
+@contextmanager
+def wrong_keys() -> Iterator[None]:
+    """An answer that lacks what it always has is an error of GitHub's, not of ours: raises GitHubError."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError) as error:
+        raise GitHubError(f"GitHub's answer lacks {error}") from error
