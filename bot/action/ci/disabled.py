@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, pytest_id
 from bot.action.ci.run_test import DIRECTORY, hinted
@@ -11,6 +12,9 @@ MAX_BODY = 70_000
 
 _TITLE = re.compile(r"(?:DISABLED|UNSTABLE|FLAKY)\s{1,5}(?P<name>\w{1,300})\s{1,5}\((?P<where>[\w.]{1,300})\)\s*")
 _FILE = re.compile(r"^\s{0,10}(?:[*-] )?Test file path: ?`?(?P<file>[\w./-]{1,300}?)(?:\.py)?`?\s*$", re.MULTILINE)
+# The address of the page about a test, as people who switch one off by its button leave it: a list of ids like `a/test_b.py::C::test_d`.
+_CAPTURED = re.compile(r"[?&]failureCaptures=([\w%.~+-]{1,2000})")
+_ID = re.compile(r'"(?P<file>[\w./-]{1,300}\.py)::(?P<test>[\w:]{1,600})"')
 
 
 def named_in(title: str, body: str) -> Failure | None:
@@ -22,9 +26,7 @@ def named_in(title: str, body: str) -> Failure | None:
     module, _, suite = found["where"].removesuffix("." + name).rpartition(".")
     hint, test = _hinted(body[:MAX_BODY], f"{suite}.{name}")
     if not test:
-        told = _FILE.search(body[:MAX_BODY])
-        if told:
-            file = told["file"] + ".py"
+        if file := _told(body[:MAX_BODY], f"{suite}.{name}"):
             file = file if file.startswith(DIRECTORY) else DIRECTORY + file
         elif module not in ("", "__main__"):
             file = DIRECTORY + file_of_module(module)
@@ -37,6 +39,14 @@ def named_in(title: str, body: str) -> Failure | None:
 def is_one(title: str) -> bool:
     """Whether an issue with that `title` switches a test off."""
     return _TITLE.fullmatch(title.strip()) is not None
+
+
+def _told(body: str, qualified: str) -> str:
+    """The file of that test, as the text says it, or the address of its page does; empty where none is named."""
+    if told := _FILE.search(body):
+        return told["file"] + ".py"
+    ids = (found for asked in _CAPTURED.finditer(body) for found in _ID.finditer(unquote(asked[1])))
+    return next((found["file"] for found in ids if found["test"].replace("::", ".") == qualified), "")
 
 
 def _hinted(body: str, qualified: str) -> tuple[Hint, str]:

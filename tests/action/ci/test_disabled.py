@@ -27,6 +27,7 @@ To execute this test, run the following from the base repo dir:
 
 Test file path: `inductor/test_pool.py`
 """
+CAPTURED = "It is flaky ([recent examples](https://torch-ci.com/failure?failureCaptures=%5B%22{}test_pool_cpu%22%5D))."
 
 
 def test_the_command_in_the_error_message() -> None:
@@ -42,6 +43,10 @@ def test_the_command_in_the_error_message() -> None:
         (TITLE, "Test file path: `inductor/test_pool.py`\r\n", "test/inductor/test_pool.py::CpuTests::test_pool_cpu"),
         (TITLE, "Test file path: test/inductor/test_pool", "test/inductor/test_pool.py::CpuTests::test_pool_cpu"),
         ("DISABLED test_a (dynamo.test_misc.MiscTests)", "", "test/dynamo/test_misc.py::MiscTests::test_a"),
+        # the form is that of pytorch/pytorch#152511, with the directory that of #191056
+        (TITLE, CAPTURED.format("inductor%2Ftest_pool.py%3A%3ACpuTests%3A%3A"), "test/inductor/test_pool.py::CpuTests::test_pool_cpu"),
+        (TITLE, CAPTURED.format("test%2Ftest_pool.py%3A%3ACpuTests%3A%3A"), "test/test_pool.py::CpuTests::test_pool_cpu"),
+        (TITLE, CAPTURED.format("test%2Ftest_pool.py%3A%3AGpuTests%3A%3A"), None),
         (TITLE, "    python test/other.py Other.test_pool_cpu", None),
         (TITLE, "it is broken", None),
         ("test_pool_cpu (__main__.CpuTests) fails", BODY, None),
