@@ -31,7 +31,9 @@ _FILE = (
     r"/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}"
     r"/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|json|zip|log|txt|gz|tgz))\b"
 )
-_GIST = re.compile(r"https://gist\.github\.com/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})(?:/(?:raw/)?(?P<revision>[0-9a-f]{7,64}))?\b")
+# Behind that of gists, which an enterprise server has at one of two places (GitHub's documentation of subdomain isolation).
+_GIST = r"/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})(?:/(?:raw/)?(?P<revision>[0-9a-f]{7,64}))?\b"
+_GISTS = "https://gist.github.com"
 # How the records of a structured log begin, see bot/engine/inputs/trace.py.
 _TRACE = re.compile(r"^V\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{", re.MULTILINE)
 # What comes in place of a file from where one has to log in first.
@@ -96,16 +98,26 @@ class Attachments:
         left = f" Of each text only the first {MOST_FILES} files are looked at, so {self._left} more were not." if self._left else ""
         return f" Looked at in vain: {named}.{left}" if named else ""
 
+    def _gists(self) -> tuple[str, ...]:
+        """Where the gists are that the server knows: on one of an enterprise another may have the same number."""
+        scheme, _, host = self.server.partition("://")
+        own = (f"{scheme}://gist.{host}",)
+        return own if own == (_GISTS,) else (*own, f"{self.server}/gist")
+
     def _texts(self, body: str) -> Iterator[tuple[str, str | None, str]]:
         """The name of each file, and its text, or why that is not there."""
         shown = shown_text(body)
         files = re.finditer(f"(?:https://github\\.com|{re.escape(self.server)}){_FILE}", shown)
-        links = sorted([*files, *_GIST.finditer(shown)], key=lambda match: match.start())
+        gists = re.finditer(f"(?P<place>{'|'.join(map(re.escape, (_GISTS, *self._gists())))}){_GIST}", shown)
+        links = sorted([*files, *gists], key=lambda match: match.start())
         self._left += max(len(links) - MOST_FILES, 0)
         for match in links[:MOST_FILES]:
-            name = match["name"] if match.re is not _GIST else f"gist {match['id']}"
+            is_gist = "id" in match.re.groupindex
+            name = f"gist {match['id']}" if is_gist else match["name"]
             try:
-                if match.re is _GIST:
+                if is_gist and match["place"] not in self._gists():
+                    yield name, None, "it is not on this server"
+                elif is_gist:
                     # a reader sees the revision that the address names
                     gist = self.files.gist(match["id"], match["revision"])
                     if gist.updated_at > self.asked_at:

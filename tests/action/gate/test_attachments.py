@@ -131,6 +131,18 @@ def test_of_a_gist_that_revision_counts_that_the_link_leads_to(behind: str) -> N
     assert only(api, "/minify", f"See {link}/raw/fail.py.").script == latest["fail.py"]
 
 
+@pytest.mark.parametrize("at", ["{}/gist/", "{}/gist/someone/", "https://gist.{}/someone/"])
+def test_a_gist_of_an_enterprise_server(at: str) -> None:
+    """The two forms are those of GitHub's documentation of subdomain isolation. Of github.com that server knows none."""
+    server, api = "https://git.example.com", Memory(gists={GIST: {"fail.py": SCRIPT}})
+    address = at.format(server.removeprefix("https://") if "//gist." in at else server)
+    made = Conversation(asked(f"/minify\n{address}{GIST}"), settings(server_url=server), api).outcome()
+    assert [request.script for request in made.requests] == [SCRIPT]
+    made = Conversation(asked(f"/minify\nhttps://gist.github.com/someone/{GIST}"), settings(server_url=server), api).outcome()
+    assert made.status == "refused"
+    assert "it is not on this server" in api.comments(REPO, 7)[-1].body
+
+
 def test_code_in_the_text_comes_before_what_is_attached() -> None:
     api = Memory(files={FILE + "a.py": b"import torch\n"})
     assert only(api, f"/minify\n{BLOCK}\n{FILE}a.py").script == SCRIPT
