@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
+from urllib.parse import unquote
 
 from bot.action.archives import UNREADABLE, beginning
 from bot.action.ci.python_words import HEADER
@@ -29,17 +30,26 @@ _MOST_UNPACKED, _MOST_NAMED = 64 << 20, 5
 # Behind the address of the server, which an enterprise may have of its own.
 _FILE = (
     r"/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}"
-    r"/(?P<name>[\w.%+-]{1,120}\.(?:py|ipynb|json|zip|log|txt|gz|tgz))\b"
+    r"/(?P<name>[\w.%+-]{1,120}\.\w{1,20})\b"
 )
 # Behind that of gists, which an enterprise server has at one of two places (GitHub's documentation of subdomain isolation).
-_GIST = r"/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})(?:/(?:raw/)?(?P<revision>[0-9a-f]{7,64}))?\b"
-_GISTS = "https://gist.github.com"
+_GIST = (
+    r"/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})(?:/(?:raw/)?(?P<revision>[0-9a-f]{7,64}))?\b"
+    r"(?P<file>(?:/raw)?/[\w.%+-]{1,200}|#file-[\w-]{1,200})?"
+)
+_GISTS, _RAW_GISTS = "https://gist.github.com", "https://gist.githubusercontent.com"
+# A file of a repository, also as it is at a commit.
+_IN_REPOSITORY = re.compile(
+    r"https://(?:github\.com/[\w.-]{1,40}/[\w.-]{1,100}/(?:blob|raw)|raw\.githubusercontent\.com)/[^\s?#]{1,1000}/(?P<name>[^\s?#/]{1,200}\.(?:py|ipynb|txt|log))\b"
+)
 # How the records of a structured log begin, see bot/engine/inputs/trace.py.
 _TRACE = re.compile(r"^V\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{", re.MULTILINE)
 # What comes in place of a file from where one has to log in first.
 _PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
+_PACKED = (".zip", ".gz", ".tgz")
 _TARRED, _LOOKED_AT = (".tgz", ".tar.gz"), (".py", ".ipynb", ".json", ".log", ".txt")
 _NO_PROGRAM = "no program that imports torch, no log of `TORCH_TRACE`"
+_EMPTY = "nothing in it is a kind of file that is looked at"
 _TOO_LARGE, _UNREADABLE, _NOT_GIVEN = f"more than {MOST_TEXT >> 20} MiB", "it cannot be read", "GitHub does not give it"
 
 ONLY_A_TRACEBACK = (
@@ -102,14 +112,18 @@ class Attachments:
         """Where the gists are that the server knows: on one of an enterprise another may have the same number."""
         scheme, _, host = self.server.partition("://")
         own = (f"{scheme}://gist.{host}",)
-        return own if own == (_GISTS,) else (*own, f"{self.server}/gist")
+        return (*own, _RAW_GISTS) if own == (_GISTS,) else (*own, f"{self.server}/gist")
 
     def _texts(self, body: str) -> Iterator[tuple[str, str | None, str]]:
         """The name of each file, and its text, or why that is not there."""
         shown = shown_text(body)
         files = re.finditer(f"(?:https://github\\.com|{re.escape(self.server)}){_FILE}", shown)
-        gists = re.finditer(f"(?P<place>{'|'.join(map(re.escape, (_GISTS, *self._gists())))}){_GIST}", shown)
+        gists = re.finditer(f"(?P<place>{'|'.join(map(re.escape, {_GISTS, _RAW_GISTS, *self._gists()}))}){_GIST}", shown)
         links = sorted([*files, *gists], key=lambda match: match.start())
+        others = [match["name"] for match in links if "name" in match.re.groupindex and not match["name"].endswith((*_LOOKED_AT, *_PACKED))]
+        links = [match for match in links if "id" in match.re.groupindex or match["name"] not in others]
+        yield from ((name, None, "no kind of file that is looked at") for name in others)
+        yield from ((found["name"], None, "of a repository: attach it, or paste it") for found in _IN_REPOSITORY.finditer(shown))
         self._left += max(len(links) - MOST_FILES, 0)
         for match in links[:MOST_FILES]:
             is_gist = "id" in match.re.groupindex
@@ -122,7 +136,9 @@ class Attachments:
                     gist = self.files.gist(match["id"], match["revision"])
                     if gist.updated_at > self.asked_at:
                         raise Refusal(f"The gist {match['id']} was changed after the request. Look at it, then ask again.")
-                    yield from ((name, text, "") for name, text in gist.texts.items())
+                    # of several that one which the address leads to
+                    texts = sorted(gist.texts.items(), key=lambda item: _anchor(item[0]) != _anchor(match["file"] or ""))
+                    yield from ((file, text, "") for file, text in texts) if texts else [(name, None, _EMPTY)]
                 else:
                     raw = self.files.attachment(match[0], MOST_SENT)
                     if raw is None:
@@ -130,9 +146,14 @@ class Attachments:
                     elif _PAGE.match(raw):
                         yield name, None, "what came is a page of HTML"
                     else:
-                        yield from _unpacked(name, raw)
+                        yield from list(_unpacked(name, raw)) or [(name, None, _EMPTY)]
             except GitHubError:
                 yield name, None, _NOT_GIVEN
+
+
+def _anchor(file: str) -> str:
+    """What an address calls a gist's `file`, behind its last slash or as `#file-NAME`, in one form."""
+    return re.sub("[^a-z0-9]+", "-", unquote(file).rpartition("/")[2].lower().removeprefix("#file-"))
 
 
 def _unpacked(name: str, raw: bytes) -> Iterator[tuple[str, str | None, str]]:

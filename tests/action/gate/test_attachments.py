@@ -131,6 +131,30 @@ def test_of_a_gist_that_revision_counts_that_the_link_leads_to(behind: str) -> N
     assert only(api, "/minify", f"See {link}/raw/fail.py.").script == latest["fail.py"]
 
 
+@pytest.mark.parametrize("behind", ["#file-b-c-py", "/raw/b_c.py", "/raw/{}/b_c.py"])
+@pytest.mark.parametrize("at", ["gist.github.com", "gist.githubusercontent.com"])
+def test_of_a_gist_the_file_comes_first_that_the_link_leads_to(at: str, behind: str) -> None:
+    """The button "Raw" leads to gist.githubusercontent.com/OWNER/ID/raw/REVISION/FILE."""
+    revision, files = "ab" * 20, {"a.py": "import torch\nfirst = torch.compile\n", "b_c.py": SCRIPT}
+    api = Memory(gists={GIST: files, f"{GIST}/{revision}": files})
+    assert only(api, f"/minify\nhttps://{at}/someone/{GIST}{behind.format(revision)}").script == SCRIPT
+
+
+@pytest.mark.parametrize(
+    ("link", "named"),
+    [
+        (FILE + "m.pt2", "`m.pt2` (no kind of file that is looked at)"),
+        (FILE + "m.zip", "`m.zip` (nothing in it is a kind of file that is looked at)"),
+        (f"https://gist.github.com/someone/{GIST}", f"`gist {GIST}` (nothing in it is a kind of file that is looked at)"),
+        (f"https://github.com/{REPO}/blob/main/a/fail.py#L3-L9", "`fail.py` (of a repository: attach it, or paste it)"),
+        (f"https://raw.githubusercontent.com/{REPO}/main/fail.py", "`fail.py` (of a repository: attach it, or paste it)"),
+    ],
+)
+def test_a_link_that_cannot_be_taken_is_named(link: str, named: str) -> None:
+    api = Memory(files={FILE + "m.zip": zipped({"m.pt2": b"x"})}, gists={GIST: {}})
+    assert f"Looked at in vain: {named}." in refused(api, f"/minify\n{link}")
+
+
 @pytest.mark.parametrize("at", ["{}/gist/", "{}/gist/someone/", "https://gist.{}/someone/"])
 def test_a_gist_of_an_enterprise_server(at: str) -> None:
     """The two forms are those of GitHub's documentation of subdomain isolation. Of github.com that server knows none."""
