@@ -10,7 +10,8 @@ from bot.action.gate.page import code_blocks
 from bot.action.report.render.text import one_line
 from bot.workflow_commands import unseen
 
-_PYTHON = frozenset({"python", "py", "python3", "py3", "pycon", ""})
+# What stands behind a fence of Python, also as tools for notebooks and books write it: `ipython3`, `{python}`, `python,linenos`.
+_PYTHON = re.compile(r"(?:[{.]{0,2}i?py(?:thon)?[0-9.]{0,5}(?:[,:}].*)?|pycon|python-repl)?")
 # Without empty lines before it: to look from each of them for the end of all takes the square of their number.
 IMPORTS_TORCH = re.compile(r"^[ \t\f]*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
 # What is typed into an interpreter stands behind its prompts; what it answers does not.
@@ -43,7 +44,7 @@ def parses(text: str) -> bool:
 
 def _rank(language: str, text: str) -> int:
     """How sure it is that a block is the program; 0: it is none."""
-    if language not in _PYTHON or not text.strip():
+    if not _PYTHON.fullmatch(language) or not text.strip():
         return 0
     torch = bool(IMPORTS_TORCH.search(text))
     if not parses(text):

@@ -27,6 +27,10 @@ def block(text: str, language: str = "python") -> str:
     [
         (block(COMPILES), COMPILES, None),
         (block(COMPILES, ""), COMPILES, None),
+        *(
+            (block("x = 1\n", language), "x = 1\n", None)
+            for language in ("ipython3", "{python}", "{.python", "python,linenos", "Python3.12")
+        ),
         (
             block("Traceback:\n", "") + block(COMPILES),
             COMPILES,
@@ -56,6 +60,8 @@ def test_found(body: str, text: str, note: str | None) -> None:
         block("x = 1\n", ""),
         block(COMPILES, "text"),
         block(COMPILES, "diff"),
+        block(COMPILES, "pytb"),
+        block(COMPILES, "pyret"),
         "    import torch\n",
         block("\n"),
     ],
