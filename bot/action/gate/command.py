@@ -191,14 +191,15 @@ def parse(line: str) -> Command:
 
 
 def commands(body: str) -> tuple[Command, ...]:
-    """All commands in a comment with the text `body`; empty where there is none. Raises CommandSyntaxError where one of them is not
-    understood, or they are too many."""
+    """All commands in a comment with the text `body`, each once; empty where there is none. Raises CommandSyntaxError where one of them is
+    not understood, or they are too many."""
     lines = command_lines(body)
     if len(lines) > MAX_COMMANDS:
         raise CommandSyntaxError(f"There are {len(lines)} commands in this comment; at most {MAX_COMMANDS} are taken.")
-    parsed = tuple(parse(line) for line in lines)
+    # each takes a machine; what is set as it is by itself may be otherwise in the workflow
+    parsed = tuple({(each, frozenset(each.options.model_fields_set)): each for each in map(parse, lines)}.values())
     if len(parsed) > 1:
         for command in parsed:
-            if command.verb in ("stop", "again", "doctor"):
+            if command.verb != "minify":
                 raise CommandSyntaxError(f"`{command.verb}` stands alone in a comment.")
     return parsed

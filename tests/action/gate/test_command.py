@@ -81,10 +81,13 @@ def test_not_understood(line: str, words: str) -> None:
 
 
 def test_several_commands() -> None:
-    assert [command.verb for command in commands("/minify\n\n/minify --stage aot\n\n/minify help")] == ["minify", "minify", "help"]
+    assert [command.verb for command in commands("/minify\n\n/minify --stage aot")] == ["minify", "minify"]
+    # each takes a machine
+    assert [command.verb for command in commands("/minify\n/minify\n/minify --stage auto")] == ["minify", "minify"]
+    assert [command.verb for command in commands("/minify help\n/minify help")] == ["help"]
     with pytest.raises(CommandSyntaxError, match="at most 3"):
         commands("/minify\n" * 4)
-    for verb in ("stop", "again"):
+    for verb in ("stop", "again", "help", "doctor"):
         with pytest.raises(CommandSyntaxError, match="stands alone"):
             commands(f"/minify\n/minify {verb}")
     assert commands("nothing") == ()
