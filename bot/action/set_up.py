@@ -207,9 +207,11 @@ def _time(settings: Settings) -> Finding:
     minutes, budget = settings.timeout_minutes, duration(settings.budget) / 60
     if not minutes:
         return Finding("budget", True, f"{budget:g} minutes")
-    said = f"{budget:g} of the {minutes:g} minutes of the job"
+    said = f"{budget:g} minutes, in a job of {minutes:g}"
     if budget > minutes - BESIDE_BUDGET:
-        return Finding("budget", False, f"{said}: leave {BESIDE_BUDGET:g} of them, or raise `timeout-minutes`")
+        return Finding(
+            "budget", False, f"{said}: it needs {BESIDE_BUDGET:g} beside the budget, so raise `timeout-minutes`, or lower `budget`"
+        )
     return Finding("budget", True, said)
 
 

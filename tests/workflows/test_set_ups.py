@@ -164,7 +164,7 @@ REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
     "no Python program": (f"--test {TEST}", {"test-command": "make {nodeid}"}, "is no Python program"),
     "what takes a shell": (f"--test {TEST}", {"test-command": "pytest {nodeid} | tee log"}, "which takes a shell"),
     "outside of the checkout": (f"--test {TEST}", {"test-command": "cd .. && pytest {nodeid}"}, "outside of the checkout"),
-    "a budget beyond the job's time": ("--budget 6h", {}, "does not fit into a job that is ended after 120"),
+    "a budget beyond the job's time": ("--budget 6h", {}, "do not fit into a job that is ended after 120"),
     "an input that is none of its words": ("", {"stage": "fast"}, "input stage 'fast'"),
     "a secret among the variables": ("", {"env": "HF_TOKEN=abc"}, "'HF_TOKEN' sounds like a secret"),
     "a name that no artifact can have": ("", {"name": "GPU"}, "input name 'GPU'"),

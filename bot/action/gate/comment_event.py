@@ -35,7 +35,9 @@ from bot.action.settings import Settings
 from bot.models.request import Answer, CodeOrigin, Request
 
 _CLOSED = "the conversation is locked or gone, and no comment can be written there"
-_NO_CODE = "There is no code to run: the comment has no block that is marked as Python, or imports torch, and reads as Python"
+_NO_CODE = (
+    "There is no code to run: the comment has no fenced block that reads as Python and is marked so, or imports torch and is not marked"
+)
 
 
 class Conversation:
@@ -185,7 +187,11 @@ class Conversation:
         in_issue = code_blocks.find(body, torch_only=True)
         checkout = self._checkout(pull)
         if command.test is not None:
-            return (self._request(command, name, checkout, self._whose(pull), test=command.test),)
+            whose = self._whose(pull)
+            if in_comment is not None:
+                note = ", ".join(filter(None, [whose.note, "the test that the command names, not the code in the comment"]))
+                whose = whose.model_copy(update={"note": note})
+            return (self._request(command, name, checkout, whose, test=command.test),)
         if in_comment is not None:
             whose = CodeOrigin(where="comment", author=author, trusted=True, **_place(in_comment, url))
             return (self._request(command, name, checkout, whose, script=in_comment.text),)
@@ -207,7 +213,7 @@ class Conversation:
             raise Refusal(attachments.ONLY_A_TRACEBACK + files.in_vain())
         if pull is None:
             raise Refusal(
-                f"{_NO_CODE}; the issue has none that imports torch and reads as Python. "
+                f"{_NO_CODE}; the issue has none of these that imports torch. "
                 f"Add one, or name a test with `--test`, or give the address of a red run.{files.in_vain()}"
             )
         runs = [run for run in self._api.runs_of(self._repository, pull.head.sha) if run.id != self._settings.run_id]

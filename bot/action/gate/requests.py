@@ -83,8 +83,8 @@ def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
     minutes = settings.timeout_minutes
     if minutes and (options.budget or 0.0) > 60 * (minutes - BESIDE_BUDGET):
         raise Refusal(
-            f"A budget of {(options.budget or 0.0) / 60:g} minutes does not fit into a job that is ended after {minutes:g} "
-            f"(`timeout-minutes` of the workflow), {BESIDE_BUDGET:g} of them for its set-up."
+            f"A budget of {(options.budget or 0.0) / 60:g} min and {BESIDE_BUDGET:g} min for the set-up do not fit into a job that is "
+            f"ended after {minutes:g} min (`timeout-minutes` of the workflow)."
         )
     return options
 

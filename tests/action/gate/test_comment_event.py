@@ -450,13 +450,20 @@ def test_an_issue_that_switches_a_test_off_is_enough() -> None:
     assert "names its file" in said(api)
 
 
+def test_a_test_that_is_named_stands_before_the_code_beside_it_and_that_is_said() -> None:
+    api = Memory()
+    made = outcome(asked(f"/minify --test tests/test_a.py::test_b\n{BLOCK}"), api)
+    assert [request.command for request in made.requests] == ["pytest tests/test_a.py::test_b"]
+    assert "Taken: `the test that the command names, not the code in the comment`." in said(api)
+
+
 @pytest.mark.parametrize("pull", [False, True])
 @pytest.mark.parametrize("code", ["```python\nmodel(x\n```", "```\nx = 1\n```", "```\nimport torch\nmodel(x\n```"])
 def test_a_block_that_is_not_taken_is_not_said_to_be_missing(code: str, pull: bool) -> None:
     api = Memory()
     api.add_pull()
     assert outcome(asked(f"/minify\n\n{code}", pull=pull), api).status == "refused"
-    assert "the comment has no block that is marked as Python, or imports torch, and reads as Python" in said(api)
+    assert "the comment has no fenced block that reads as Python and is marked so, or imports torch and is not marked" in said(api)
     # red checks of others are not looked at
     assert ("no run of GitHub Actions for the head of this pull request is red" in said(api)) is pull
 
