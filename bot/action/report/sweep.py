@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 
 from bot.action.comment import run_of_comment
 from bot.action.github.client import GitHub
@@ -32,7 +33,9 @@ def sweep(api: GitHub, repository: str, stale_after: float) -> int:
     How many were marked through `api`. Raises GitHubError as `mark_each`.
     """
     ours = (comment for comment in api.recent_comments(repository, api.now() - LOOK_BACK) if api.is_ours(comment))
-    return mark_each(ours, lambda comment: _mark(comment, api, repository, stale_after))
+    # of one red run there may be a comment on many issues
+    body_of = cache(lambda run: _body(run, api, repository, stale_after))
+    return mark_each(ours, lambda comment: _mark(comment, api, repository, body_of))
 
 
 def mark_each(comments: Iterable[Comment], mark: Callable[[Comment], bool]) -> int:
@@ -55,18 +58,23 @@ def mark_each(comments: Iterable[Comment], mark: Callable[[Comment], bool]) -> i
     return marked
 
 
-def _mark(comment: Comment, api: GitHub, repository: str, stale_after: float) -> bool:
-    """Whether a comment of ours was marked."""
-    number, title = run_of_comment(comment.body), notes.pending(comment.body)
-    if number is None or comment.issue is None or title is None:
-        return False
+def _body(number: int, api: GitHub, repository: str, stale_after: float) -> str | None:
+    """What is to be said where a comment promises an answer of the run `number`."""
     try:
         run = api.run(repository, number)
-        body = said(run, api.jobs(repository, number), stale_after, api.now())
+        return said(run, api.jobs(repository, number) if run.status != "completed" else (), stale_after, api.now())
     except GitHubError as error:
         if error.status != 404:  # the run was deleted
             raise
-        body = notes.ended(None, None)
+        return notes.ended(None, None)
+
+
+def _mark(comment: Comment, api: GitHub, repository: str, body_of: Callable[[int], str | None]) -> bool:
+    """Whether a comment of ours was marked, with what `body_of` gives for its run."""
+    number, title = run_of_comment(comment.body), notes.pending(comment.body)
+    if number is None or comment.issue is None or title is None:
+        return False
+    body = body_of(number)
     # what waits is marked once
     if body is None or body.startswith(title):
         return False

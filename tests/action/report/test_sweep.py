@@ -12,6 +12,7 @@ from bot.action.github.transport import GitHubError, Transport
 from bot.action.report import sweep
 from bot.action.report.render import notes
 from bot.models.request import Answer, CodeOrigin, Request
+from tests.action.gate.memory import REPO, Memory
 
 NOW = datetime(2026, 11, 3, 12, 0, tzinfo=timezone.utc)
 BOT = "github-actions[bot]"
@@ -83,6 +84,19 @@ def test_what_waits_too_long_is_marked_in_place() -> None:
     assert (issue, first, number) == (12, marker("comment-5", 77), 9)
     assert body.startswith("### Still waiting")
     assert "30 hours" in body
+
+
+def test_a_run_that_many_comments_wait_for_is_asked_for_once() -> None:
+    """A red run of the default branch has a comment on an issue for each failure; a token has a thousand requests in an hour."""
+    api, asked = Memory(), []
+    api.add_run(77, "pytest-native", hours=30)
+    for issue in range(30):
+        api.add(issue, BOT, "<!-- torch-minify:run-5-1 run:77 -->\n\n### Queued\n\nWaiting.")
+    run, jobs = api.run, api.jobs
+    api.run = lambda *given: asked.append("run") or run(*given)  # type: ignore[method-assign, func-returns-value]
+    api.jobs = lambda *given, **more: asked.append("jobs") or jobs(*given, **more)  # type: ignore[method-assign, func-returns-value]
+    assert sweep.sweep(api, REPO, 20.0) == 30
+    assert asked == ["run"]
 
 
 def test_what_waits_for_a_reviewer_is_not_said_to_lack_a_runner() -> None:
