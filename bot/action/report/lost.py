@@ -88,6 +88,10 @@ def reason(job: WorkflowJob) -> str | None:
         return f"the job {job.name} never began: {why}"
     if job.conclusion in _CONCLUSIONS:
         return f"of the job {job.name} GitHub says that {_CONCLUSIONS[job.conclusion]}"
+    if job.conclusion == "success":
+        return (
+            f"the job {job.name} ended well, but no result of it is here: it has expired, was deleted or not downloaded, or none was left"
+        )
     return f"the job {job.name} ended without a failed step, as when its runner is lost" if job.conclusion == "failure" else None
 
 

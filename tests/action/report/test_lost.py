@@ -38,12 +38,13 @@ def job(conclusion: str | None, *steps: tuple[str, str], name: str = "minify / m
         (job("cancelled", ("Set up job", "success"), ("Minimize", "cancelled")), "it was cancelled"),
         (job("timed_out", ("Minimize", "cancelled")), "it ran out of time"),
         (job("failure", ("Minimize", "cancelled")), "its runner is lost"),
+        (job("success", ("Minimize", "success")), "ended well, but no result of it is here: it has expired"),
     ],
 )
 def test_why_a_job_left_nothing(found: WorkflowJob, words: str) -> None:
     api = Memory()
     api.run_jobs[77] = [job("success", name="minify / gate"), found, job("success", ("Minimize", "success"), name="minify / minify 10")]
-    (said,) = lost.reasons(api, settings(), [0, 1]).values()
+    (said,) = lost.reasons(api, settings(), [0, 1]).values()  # of the other nothing is known
     assert words in said
     assert "minify / minify 0" in said
 
@@ -51,7 +52,7 @@ def test_why_a_job_left_nothing(found: WorkflowJob, words: str) -> None:
 def test_what_is_not_known_is_not_said() -> None:
     api = Memory()
     assert lost.reasons(api, settings(), [0]) == {}
-    api.run_jobs[77] = [job("success", ("Minimize", "success"))]
+    api.run_jobs[77] = [job("neutral", ("Minimize", "success"))]
     assert lost.reasons(api, settings(), [0]) == {}
     # two calls in one run: which of them is ours?
     cpu, gpu = job("cancelled", name="cpu / minify 0"), job("cancelled", name="gpu / minify 0")
