@@ -141,6 +141,11 @@ def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
     """
     answer = comment.answer
     issue = issue_of(answer, settings.repository, checked=bool(settings.request_sha256))
+    if all(section.problem == _NOT_TAKEN for section in comment.report.sections):
+        # as where the job that reports was started again: what the same result came to before is true all the same
+        known = api.own_comment(settings.repository, issue, comment.report.marker, answer.comment)
+        if known is not None and notes.is_result(known.body):
+            return known.html_url
     written = api.upsert_comment(settings.repository, issue, comment.report.marker, render(comment.report), hint=answer.comment)
     if answer.trigger is not None:
         _notify(comment, issue, written.html_url, api, settings)

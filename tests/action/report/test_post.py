@@ -63,6 +63,9 @@ class Memory:
         self.held[known] = Comment(id=known, body=body, created_at=WHEN, html_url=url, user=User(login="bot", id=1))
         return self.held[known]
 
+    def own_comment(self, repository: str, issue: int, marker: str, hint: int | None = None) -> Comment | None:
+        return next((held for held in self.held.values() if held.body.startswith(marker)), None)
+
     def react(self, repository: str, comment: int, reaction: Reaction) -> None:
         self.reactions.append((comment, reaction))
 
@@ -282,6 +285,19 @@ def test_a_result_that_could_not_be_downloaded_is_not_said_to_be_missing(
     assert "did not begin" not in comment.body
     assert "left no answer" not in comment.body
     assert ("/artifacts/1" in comment.body) is (doctor is None)
+
+
+def test_a_report_that_runs_again_and_takes_nothing_leaves_what_it_said(api: Memory, settings: Settings, tmp_path: Path) -> None:
+    """Who starts the job that reports again, may meet storage that is down: the result is there, and its comment as well."""
+    store: Any = api
+    store.jobs = lambda *_: (WorkflowJob(id=1, name="minify / minify 0", conclusion="success", runner_name="gpu-1"),)
+    api.listed = [Artifact(id=1, name="torch-minify-result-0", created_at=WHEN, expires_at=WHEN)]
+    console = Console(sys.stdout, sys.stderr, settings.in_actions, settings.output, settings.summary)
+    shutil.copytree(RECORDED / "lowering", tmp_path / "results/result-0")
+    for results, minimized in (("not-taken", False), ("results", True), ("not-taken", True)):
+        assert post.report(asked(1), [tmp_path / results], settings, store, store, console, Path("unposted")).exit_status == 0
+        (comment,) = api.held.values()
+        assert ("### Minimized" in comment.body) is minimized
 
 
 @pytest.mark.parametrize("where", ["branch", "release"])
