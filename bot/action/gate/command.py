@@ -77,7 +77,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _suggest(word: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.5)
     return f" Did you mean `{near[0]}`?" if near else ""
 
 
@@ -165,7 +165,7 @@ def parse(line: str) -> Command:
         match = _RUN_URL.fullmatch(word.strip("<>"))  # in these Markdown makes a link of it
         if word.startswith("-"):
             name = word.partition("=")[0]
-            raise CommandSyntaxError(f"There is no option {name[:100]!r}.{_suggest(name, tuple(_OPTIONS))}")
+            raise CommandSyntaxError(f"There is no option {name[:100]!r}.{_suggest(name, (*_OPTIONS, *VERBS))}")
         if match and url is None:
             run, job, attempt = (int(match[name]) if match[name] else None for name in ("run", "job", "attempt"))
             url = RunUrl(match["server"], match["repository"], run or 0, job, attempt)

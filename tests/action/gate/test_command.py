@@ -80,6 +80,14 @@ def test_not_understood(line: str, words: str) -> None:
         parse(line)
 
 
+@pytest.mark.parametrize(
+    ("line", "meant"), [("--help", "help"), ("HELP", "help"), ("--stage AOT", "aot"), ("--Device cpu", "--device"), ("--stop", "stop")]
+)
+def test_what_was_meant(line: str, meant: str) -> None:
+    with pytest.raises(CommandSyntaxError, match=f"Did you mean `{meant}`"):
+        parse(line)
+
+
 def test_several_commands() -> None:
     assert [command.verb for command in commands("/minify\n\n/minify --stage aot")] == ["minify", "minify"]
     # each takes a machine
