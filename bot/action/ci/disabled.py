@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from urllib.parse import unquote
 
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, pytest_id
+from bot.action.ci.lines import title as title_of
 from bot.action.ci.run_test import DIRECTORY, hinted
 
 MAX_BODY = 70_000
 
 _TITLE = re.compile(r"(?:DISABLED|UNSTABLE|FLAKY)\s{1,5}(?P<name>\w{1,300})\s{1,5}\((?P<where>[\w.]{1,300})\)\s*")
 _FILE = re.compile(r"^\s{0,10}(?:[*-] )?Test file path: ?`?(?P<file>[\w./-]{1,300}?)(?:\.py)?`?\s*$", re.MULTILINE)
-# The address of the page about a test, as people who switch one off by its button leave it: a list of ids like `a/test_b.py::C::test_d`.
-_CAPTURED = re.compile(r"[?&]failureCaptures=([\w%.~+-]{1,2000})")
-_ID = re.compile(r'"(?P<file>[\w./-]{1,300}\.py)::(?P<test>[\w:]{1,600})"')
+# The page about a failing test, as people who switch one off by its button leave it: its id like `a/test_b.py::C::test_d`, or a list of ids.
+_PAGE = re.compile(r"//(?:www\.)?torch-ci\.com/failure(?:\?failureCaptures=|/)([\w%.~+-]{1,2000})")
+_ID = re.compile(r"(?P<file>[\w./-]{1,300}\.py)::(?P<test>[\w:]{1,600})")
 
 
 def named_in(title: str, body: str) -> Failure | None:
@@ -36,6 +38,13 @@ def named_in(title: str, body: str) -> Failure | None:
     return Failure(f"{suite}.{name}", test, "", seen=Seen.NAMED, hint=hint)
 
 
+def switched_off(lines: list[str]) -> Iterator[Failure]:
+    """The test that an issue switches off, whose title and text such `lines` are."""
+    named = named_in(title_of(lines).removeprefix("# "), "\n".join(lines))
+    if named:
+        yield named
+
+
 def is_one(title: str) -> bool:
     """Whether an issue with that `title` switches a test off."""
     return _TITLE.fullmatch(title.strip()) is not None
@@ -45,7 +54,7 @@ def _told(body: str, qualified: str) -> str:
     """The file of that test, as the text says it, or the address of its page does; empty where none is named."""
     if told := _FILE.search(body):
         return told["file"] + ".py"
-    ids = (found for asked in _CAPTURED.finditer(body) for found in _ID.finditer(unquote(asked[1])))
+    ids = (found for page in _PAGE.finditer(body) for found in _ID.finditer(unquote(page[1])))
     return next((found["file"] for found in ids if found["test"].replace("::", ".") == qualified), "")
 
 

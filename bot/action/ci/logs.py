@@ -17,6 +17,7 @@ from bot.action.ci import benchmarks, buck_log, cut_off, deaths, lines, logged, 
 from bot.action.ci.asked import CommandedTest, asked
 from bot.action.ci.compiles import says_that_it_compiles
 from bot.action.ci.cut_off import is_of_compiler, mentions_compiler
+from bot.action.ci.disabled import switched_off
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
@@ -247,7 +248,7 @@ class _Log:
                 return [replace(shown, seen=Seen.LOGGED, note=told_errors.COMPARES)] if compared else []
             return list(cut_off.told(shown, self.lines.text)) or list(named_tests.failures(self.lines.text))
         text = self.lines.text
-        tests = named_tests.failures, named_tests.progressed
+        tests = named_tests.failures, named_tests.progressed, switched_off
         words = told_errors.sentences, told_errors.titled, told_errors.alone
         readers = (*tests, *words, named_tests.commanded, told_errors.unshown)
         told = next(filter(None, (list(reader(text)) for reader in readers)), [])

@@ -47,8 +47,8 @@ _REPORTED = re.compile(
 )
 # How Python shows a class, where a report names what was raised so.
 _SHOWN_CLASS = re.compile(r"^<class '([A-Za-z_][\w.]{0,200})'>(?=: \S)", re.MULTILINE)
-# An editor and a page make links of places.
-_LINK = re.compile(r"\[([^\[\]\n]{1,500})\]\((?:https?|file|vscode[\w.+-]{0,100})://[^()\s]{0,2000}\)")
+# An editor and a page make links of places. Only a link to what failed says more than its words.
+_LINK = re.compile(r"\[([^\[\]\n]{1,500})\]\((?:https?|file|vscode[\w.+-]{0,100})://(?!(?:www\.)?torch-ci\.com/failure)[^()\s]{0,2000}\)")
 _CURLY = str.maketrans({"\u201c": '"', "\u201d": '"', "\u201e": '"', "\u2018": "'", "\u2019": "'"})
 _MARKDOWN = re.compile(r"\\([_*<>\[\]#`~])")
 _SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\u200b": None, "\u2060": None})

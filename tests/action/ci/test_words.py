@@ -1,0 +1,37 @@
+"""What words alone tell: of compiling in a text that names the compiler, of other results, of a test that a link or a command names."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.action.ci import candidates
+from bot.action.ci.paths import CheckoutPaths
+
+HERE = "I run `torchrun train.py --made.compile` here."
+REPORT = "### Describe the bug\n\n{}\n"
+OTHERS = "```\nf = torch.compile(g)\n```\n```\nValueError: made up\n```\n"
+LINK = "It fails ([recent examples](https://torch-ci.com/failure{}inductor%2Ftest_pool.py%3A%3ACpuTests%3A%3Atest_pool_cpu{})).\n"
+SWITCHED_OFF = "# DISABLED {} (__main__.CpuTests)\n\n"
+TEST = "test/inductor/test_pool.py::CpuTests::test_pool_cpu"
+SHOWN = """\
+=================================== FAILURES ===================================
+_________________________ TestMadeUp.test_made_up_cpu __________________________
+Traceback (most recent call last):
+  File "/w/lib/python3.10/site-packages/torch/autograd/made_up.py", line 8, in made_up
+    result = f(x)
+  File "/w/lib/python3.10/site-packages/torch/made_up.py", line 9, in f
+    return g(  # Calls"""
+
+
+def rows(log: str) -> list[tuple[str | None, str | None]]:
+    found = candidates.rows(log, CheckoutPaths([]))
+    return [(row["verdict"], row["test"]) for row in found if row["verdict"] != "not a candidate"]
+
+
+@pytest.mark.parametrize(("before", "behind"), [("?failureCaptures=%5B%22", "%22%5D"), ("/", "")])
+def test_a_link_names_the_file_of_a_test_that_is_switched_off(before: str, behind: str) -> None:
+    link = LINK.format(before, behind)
+    assert rows(SWITCHED_OFF.format("test_pool_cpu") + link) == [("possible", TEST)]
+    # of another test
+    assert rows(SWITCHED_OFF.format("test_other_cpu") + link) == []
+    assert rows(SWITCHED_OFF.format("test_pool_cpu") + link.replace("inductor%2F", "made%2F").replace("torch-ci", "made-up")) == []
