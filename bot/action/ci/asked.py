@@ -56,7 +56,13 @@ def asked(lines: list[str]) -> CommandedTest | None:
     return found.pop() if len(found) == 1 else None
 
 
-def selected(line: str) -> CommandedTest | None:
+def alone(lines: list[str]) -> CommandedTest | None:
+    """The test that the only command in `lines` names, of pytest's or of a program that selects it with `-k`; None where there is none."""
+    by_programs = {test for line in lines if (test := _selected_by_program(line))}
+    return asked(lines) or (by_programs.pop() if len(by_programs) == 1 else None)
+
+
+def _selected_by_program(line: str) -> CommandedTest | None:
     """The test that the first command of another program than pytest on a `line` selects with `-k`; None where there is none."""
     found = _OF_FILE.search(line[:2000]) if " -k " in line[:2000] else None
     if found is None:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from bot.action.ci import benchmarks, buck_log, cut_off, deaths, lines, logged, named_tests, passed, told_errors, unittest_log, untitled
-from bot.action.ci.asked import CommandedTest, asked
+from bot.action.ci.asked import CommandedTest, alone, asked
 from bot.action.ci.compiles import says_that_it_compiles
 from bot.action.ci.cut_off import is_of_compiler, mentions_compiler
 from bot.action.ci.disabled import switched_off
@@ -95,10 +95,14 @@ class _Log:
         return self._alone(told[0]) if len(told) == 1 and len(self.lines.text) <= MAX_TEXT else told
 
     def _alone(self, failure: Failure) -> list[Failure]:
-        """The only `failure` of somebody's text, with what the words say of it: what was raised, where that is cut off; all tests, where
-        a list has them."""
+        """The only `failure` of somebody's text, with what the words say of it: its file, where a command for it has that; what was raised,
+        where that is cut off; all tests, where a list has them."""
         if failure.seen is Seen.NAMED and not failure.text and self._fault_told:
             return [replace(failure, seen=Seen.FILE, note=f"named alone, and the text tells of the machine's fault: {self._fault_told}")]
+        named = alone(self.lines.text) if failure.test and ".py" not in failure.test else None
+        if named and named.name == failure.test.rpartition("::")[2]:
+            test = f"{named.test.partition('::')[0]}::{failure.test}"
+            failure = replace(failure, test=test, hint=failure.hint if failure.hint.program else named.hint)
         if failure.text and not is_whole(failure.text):
             failure = cut_off.completed(failure, self.lines.text, self.printed.all)
         unnamed = failure.text and '  File "' not in failure.text and not (failure.test or failure.script or failure.hint.program)

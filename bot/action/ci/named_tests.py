@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from bot.action.ci.asked import asked, selected
+from bot.action.ci.asked import alone, asked
 from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
 from bot.action.ci.lines import title
 from bot.action.ci.python_words import ERRORS, HEADER
@@ -76,8 +76,7 @@ def progressed(lines: list[str]) -> Iterator[Failure]:
 
 def commanded(lines: list[str]) -> Iterator[Failure]:
     """The test that the only command in such `lines` runs, where the title or the command's own line says that it fails."""
-    found = {i: test for i, line in enumerate(lines) if (test := selected(line))}
-    named = asked(lines) or (next(iter(found.values())) if len(set(found.values())) == 1 else None)
+    named = alone(lines)
     # what it is compared with may pass
     several = sum(bool(_COMMAND.match(line)) for line in lines) > 1
     if named is None or several or any(map(_PLAN.match, lines)):

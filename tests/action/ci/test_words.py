@@ -35,3 +35,16 @@ def test_a_link_names_the_file_of_a_test_that_is_switched_off(before: str, behin
     # of another test
     assert rows(SWITCHED_OFF.format("test_other_cpu") + link) == []
     assert rows(SWITCHED_OFF.format("test_pool_cpu") + link.replace("inductor%2F", "made%2F").replace("torch-ci", "made-up")) == []
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("PYTORCH_TEST_WITH_INDUCTOR=1 python test/test_made_up.py -k test_made_up_cpu", True),
+        ("python test/test_made_up.py -k test_made_up_cpu", False),
+        ("PYTORCH_TEST_WITH_INDUCTOR=1 python test/test_made_up.py -k test_other_cpu", False),
+    ],
+)
+def test_a_command_names_the_file_of_the_test_that_is_shown(command: str, expected: bool) -> None:
+    found = rows(f"# A title\n\n```\n{command}\n```\n\n```\n{SHOWN}")
+    assert found == ([("possible", "test/test_made_up.py::TestMadeUp::test_made_up_cpu")] if expected else [])
