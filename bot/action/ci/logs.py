@@ -244,7 +244,8 @@ class _Log:
         """The tests that a text without tracebacks says fail; else the error of which its words tell, as do those above one that is cut."""
         if len(self.lines.text) > MAX_TEXT or self._fault_told:
             return []
-        if self.printed.all:
+        # what torch logged may have ended nothing: what the words say of it counts
+        if not all(block.who.endswith(LOGGED) for block in self.printed.all):
             # what only says that another process failed may quote that one's traceback, cut off
             shown = next(self._programs(list(self.printed.all)[-1:]))
             if any(block.who.endswith(LOGGED) or (is_whole(block.text) and not is_elsewhere(block.text)) for block in self.printed.all):

@@ -48,3 +48,11 @@ def test_a_link_names_the_file_of_a_test_that_is_switched_off(before: str, behin
 def test_a_command_names_the_file_of_the_test_that_is_shown(command: str, expected: bool) -> None:
     found = rows(f"# A title\n\n```\n{command}\n```\n\n```\n{SHOWN}")
     assert found == ([("possible", "test/test_made_up.py::TestMadeUp::test_made_up_cpu")] if expected else [])
+
+
+@pytest.mark.parametrize(("title", "expected"), [("torch.compile fails with a kernel", True), ("A kernel", False)])
+def test_what_the_words_say_counts_where_torch_logged_a_stack(title: str, expected: bool) -> None:
+    mark = "E1001 22:52:30.986000 12 torch/_inductor/compile_worker/subproc_pool.py:196] "
+    logged = ['  File "/w/site-packages/triton/compiler/compiler.py", line 2, in compile', "    return f(", "triton.compiler.errors"]
+    text = "\n".join(mark + line for line in logged)
+    assert bool(rows(f"# {title}\n\n```\n{text}")) == expected
