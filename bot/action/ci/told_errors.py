@@ -35,8 +35,17 @@ COMPILING = re.compile(
     r"|\b[Ee]ager(?: ?/ ?| (?:vs\.?|versus|and) )[Cc]ompiled?\b|\b[Cc]ompiled?(?: ?/ ?| (?:vs\.?|versus|and) )[Ee]ager\b"
     r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
 )
+# Words that mean any compiler, and Dynamo, which may be a server: they mean this one in a text that names it elsewhere.
+_NAMES = re.compile(
+    r"\btorch[./](?:_dynamo|export|compile)\b|(?<![a-z])(?:torch_?)?inductor\b|--[\w.-]{0,40}(?<=[.-])compile\b|\bfullgraph=True\b"
+    r"|\bflex_attention\b",
+    re.IGNORECASE,
+)
+_IN_CONTEXT = re.compile(
+    rf"{COMPILING.pattern}|(?<![\w.-])(?i:compil(?:ed?|es|ing|ation)|dynamo)\b(?! (?:with|against|for|from|flags?|options?|time)\b|[\w=.-])"
+)
 _EAGER = re.compile(
-    r"\beager|\bwithout\b(?=.{0,40}(?:compil|inductor|dynamo|export|\bit\b|\bthis\b))"
+    r"\beager(?!(?: ?/ ?| (?:vs\.?|versus|and) )compil)|\bwithout\b(?=.{0,40}(?:compil|inductor|dynamo|export|\bit\b|\bthis\b))"
     r"|(?<![\w/-])(?:disabl\w{1,4}|turn\w{0,3} off|may|might|if|should|would|sometimes)\b"
     # what is past, and what does not happen; what a compiler of C++ builds
     r"|\b(?:unrelated|previous(?:ly)?|used to|no (?:\w+ )?(?:errors?|fail\w*|crash\w*|exceptions?|more))\b"
@@ -113,16 +122,17 @@ _ANY_TICKED = re.compile(rf"` {{0,2}}(?P<said>{_ERROR.pattern}[^\n`]{{0,1000}})`
 _TO_GO = r"(?! to (?!compile|export|trace|run|load|lower|generate)\w)"
 # What happened, by itself: not what is said of errors, or in a list, not what is asked, and not that it is slow, or fails to be fast.
 _HAPPENS = re.compile(
-    rf"^(?!\* |.*\?$).*?\b(?:fail(?:s|ed|ing|ures?)?{_TO_GO}|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|ew)"
+    rf"^(?!\* |.*\?$).*?\b(?:fail(?:s|ed|ing|ures?)?{_TO_GO}|crash(?:es|ed|ing)?|rais(?:es|ed)|thr(?:ows|own|ew)"
     r"|seg(?:mentation )?[ -]?fault(?:s|ed|ing)?|(?:get|got|getting|see|saw|seeing) (?:an|this|the following) error message"
     r"|(?:errors?|exceptions?)(?! (?:messages?|handl\w{1,4}|types?|codes?|class(?:es)?|reports?|paths?|logs?)\b))\b",
     re.IGNORECASE,
 )
 # How a title says what fails, as it is: not what should be done about it, nor when something else is.
 _HEADLINE = re.compile(
-    rf"\b(?:fail(?:s|ed|ing){_TO_GO}|(?:crash|segfault)(?:e?s|ed|ing)|raise[sd]|throws|threw|err(?:s|ors? out)|\w+s (?:fail|crash))\b"
+    rf"\b(?:fail(?:s|ed|ing){_TO_GO}|(?:crash|segfault)(?:e?s|ed|ing)|raise[sd]|thr(?:ows|own|ew)|err(?:s|ors? out)|\w+s (?:fail|crash))\b"
     r"|\b(?:causes?|triggers?|leads? to|gives?|g[eo]ts?|reports?|seems? to) (?:an? |the )?(?:\w+ )?"
-    r"(?:crash|errors?|exceptions?|failures?|fail)\b"
+    r"(?:crash|errors?|exceptions?|failures?|fail|seg(?:mentation )?[ -]?fault)\b"
+    r"|\b(?:can't|cannot|unable to) (?:be )?(?:us|compil|export|trac|run|load|lower|generat)\w{0,4}\b|\b(?:does|do)(?:n't| not) work\b"
     r"|\b(?:errors?|exception|failure|crash|seg(?:mentation )?[ -]?fault) (?:when|while|at|with|after|during|caused|(?:in )?using)\b"
     r"|\b(?:crash|seg(?:mentation )?[ -]?fault) (?:in|on)\b"
     r"|\b(?:compile|dynamo|inductor|export) (?:error|failure|crash|seg(?:mentation )?[ -]?fault)$",
@@ -255,7 +265,8 @@ def alone(lines: list[str]) -> Iterator[Failure]:
     if compared or says(_words(lines)):
         found = shown or {said for _, said in ticked}
     else:
-        found = {said for line, said in ticked if _says(line.replace(said, ""))}
+        compiling = _compiling(lines)
+        found = {said for line, said in ticked if _says(line.replace(said, ""), compiling)}
     if len(found) == 1 and not _OF_OTHERS.search(error := found.pop()):
         yield _failure(error, COMPARES if compared else TOLD)
 
@@ -269,12 +280,14 @@ def unshown(lines: list[str]) -> Iterator[Failure]:
     head = title(lines)
     if _changes(head) or any(_ERROR.search(line[:MAX_LINE]) for line in lines):
         return
-    words = _words(lines)
+    words, compiling = _words(lines), _compiling(lines)
     reports = any(map(_REPORT.match, words))
-    follows = _says(head) and any(map(_FOLLOWS.search, words))
-    if follows or _entitles(head) or any((reports or _MET.search(line)) and _says(line, _HAPPENS) for line in words if line != head):
+    follows = _says(head, compiling) and any(map(_FOLLOWS.search, words))
+    happens = (line for line in words if line != head and (reports or _MET.search(line)))
+    heads = (line.lstrip("#") for line in words if line.startswith("#") and line.lstrip("#").startswith(" "))
+    if follows or any(_entitles(each, compiling) for each in heads) or any(_says(line, compiling, _HAPPENS) for line in happens):
         yield _failure("", f"{TOLD}, and shows no error")
-    elif any(_differs(line) for line in words if reports or line == head or _MET.search(line)):
+    elif any(_differs(line, compiling) for line in words if reports or line == head or _MET.search(line)):
         yield _failure("", _DIFFERS)
 
 
@@ -287,7 +300,7 @@ def _fenced(lines: list[str]) -> Iterator[tuple[str, bool]]:
 def _words(lines: list[str]) -> list[str]:
     """Those of such `lines` that are somebody's words: what is fenced is a program, or a log; a sentence may go on in a list."""
     words = [line for line, fenced in _fenced(lines) if not fenced and line != FENCE]
-    return _LISTS.sub(": ", "\n".join(words)).split("\n")
+    return [line.removeprefix("- ") for line in _LISTS.sub(": ", "\n".join(words)).split("\n")]
 
 
 def compiles(lines: list[str]) -> bool:
@@ -300,10 +313,10 @@ def compares(lines: list[str], shown: Collection[str]) -> bool:
     return bool(shown) and all(map(_COMPARED.search, shown)) and compiles(lines) and not _changes(title(lines))
 
 
-def _differs(line: str) -> bool:
-    """Whether a sentence in a `line` of words says that a compiled program gives other results than it gives in eager."""
+def _differs(line: str, compiling: re.Pattern[str]) -> bool:
+    """Whether a sentence in a `line` of words says that a program, by `compiling`, gives other results than it gives in eager."""
     told = (said for said in _ENDS.split(line[:MAX_LINE]) if not (_QUESTIONED.search(said) or WENT_ON.search(said)))
-    return any(all(each.search(said) for each in (COMPILING, *_OTHER_RESULTS)) for said in told)
+    return any(all(each.search(said) for each in (compiling, *_OTHER_RESULTS)) for said in told)
 
 
 def _changes(head: str) -> bool:
@@ -311,23 +324,29 @@ def _changes(head: str) -> bool:
     return bool(TO_DO.match(head) or WENT_ON.search(head))
 
 
-def _entitles(head: str) -> bool:
-    """Whether a title `head` says that compiling fails."""
+def _entitles(head: str, compiling: re.Pattern[str]) -> bool:
+    """Whether a title `head` says that `compiling` fails."""
     said = _ASIDE.sub("", head[:MAX_LINE])
     found = _HEADLINE.search(said)
-    return found is not None and not _BESIDE.search(said[: found.start()]) and not head.endswith("?") and _says(head, _HEADLINE)
+    return found is not None and not _BESIDE.search(said[: found.start()]) and not head.endswith("?") and _says(head, compiling, _HEADLINE)
+
+
+def _compiling(lines: list[str]) -> re.Pattern[str]:
+    """What such `lines` compile with, as their words say it."""
+    return _IN_CONTEXT if any(_NAMES.search(line[:MAX_LINE]) for line in lines) else COMPILING
 
 
 def says(lines: list[str]) -> bool:
     """Whether any of such `lines` says that compiling fails."""
-    return any(map(_says, lines))
+    compiling = _compiling(lines)
+    return any(_says(line, COMPILING) for line in lines) or any(_says(line, compiling) for line in _words(lines))
 
 
-def _says(line: str, how: re.Pattern[str] = _FAILING) -> bool:
-    """Whether a `line` of words says that compiling fails, as `how` finds it, and not that eager does, or that it went on."""
+def _says(line: str, compiling: re.Pattern[str], how: re.Pattern[str] = _FAILING) -> bool:
+    """Whether a `line` of words says that `compiling` fails, as `how` finds it, and not that eager does, or that it went on."""
     words = line[:MAX_LINE]
     parts = _SENTENCES.split(_ASIDE.sub("", words))
     # what somebody tried, and what came of it
     parts += [f"{tried} {met}" for tried, met in pairwise(parts) if _TRIED.search(tried) and _MET.search(met)]
-    fails = any(COMPILING.search(said) and how.search(said) and not _EAGER.search(said) for said in parts)
+    fails = any(compiling.search(said) and how.search(said) and not _EAGER.search(said) for said in parts)
     return fails and not (_NO_WORDS.match(words) or WENT_ON.search(words))

@@ -56,3 +56,55 @@ def test_what_the_words_say_counts_where_torch_logged_a_stack(title: str, expect
     logged = ['  File "/w/site-packages/triton/compiler/compiler.py", line 2, in compile', "    return f(", "triton.compiler.errors"]
     text = "\n".join(mark + line for line in logged)
     assert bool(rows(f"# {title}\n\n```\n{text}")) == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("compile failed for made up when it is used", True),
+        ("[made up] compiled model crashes in it", True),
+        ("Dynamo throws in a made-up module", True),
+        # another compiler's, or none
+        ("compile flags fail in it", False),
+        ("it fails as it was compiled with CUDA", False),
+        ("Fix compile failure for made up", False),
+        ("Should compile fail for made up?", False),
+    ],
+)
+def test_words_that_mean_the_compiler_where_the_text_names_it(title: str, expected: bool) -> None:
+    assert bool(rows(f"# {title}\n\n{HERE}\n")) == expected
+    assert rows(f"# {title}\n\nI run `train.py` here.\n") == []
+
+
+def test_a_log_has_no_words() -> None:
+    # a log may tell of another compiler
+    frames = 'Traceback (most recent call last):\n  File "/w/a.py", line 3, in f\n    g('
+    assert rows(f"# A title\n\n{HERE}\n\n```\n!!! Failed to compile a model\n{frames}") == []
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("torch.compile does not work on a made-up model", True),
+        ("made_up x torch.compile don't work", True),
+        ("cannot use torch.compile with a made-up strategy", True),
+        ("inductor/test_made_up.py gets segfault but it ends well", True),
+        ("Unable to leave the stage after Inductor tests", False),
+        ("torch.compile not working effectively", False),
+    ],
+)
+def test_how_a_title_says_that_something_fails(title: str, expected: bool) -> None:
+    assert bool(rows(f"# {title}\n\nIt is made up.\n")) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("### RuntimeError thrown by torch.compile in a script", True),
+        (REPORT.format("This program:\n\n- runs in eager mode\n- but it fails there with torch.compile"), True),
+        ("### A way to make torch.compile errors shorter", False),
+        ("#12 torch.compile fails", False),
+    ],
+)
+def test_a_heading_and_a_list_say_it(words: str, expected: bool) -> None:
+    assert bool(rows(f"# A title\n\n{words}\n")) == expected
