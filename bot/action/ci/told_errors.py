@@ -160,7 +160,8 @@ _OTHER_RESULTS = (
         r"\b(?:outputs?|results?|values?|answers?|numbers?|grad(?:ient)?s?|loss|precision|accuracy|numeric\w{0,4})\b", re.IGNORECASE
     ),
     re.compile(
-        r"\beager|\b(?:produces?|gives?|returns?|yields?|computes?|generates?|makes?|becomes?|g[eo]t|leads? to|silent(?:ly)?)\b",
+        r"\beager|\boutputs? (?=differ|incorrect|wrong|inconsist)"
+        r"|\b(?:produces?|gives?|returns?|yields?|computes?|generates?|makes?|becomes?|g[eo]t|leads? to|silent(?:ly)?)\b",
         re.IGNORECASE,
     ),
 )
@@ -261,14 +262,14 @@ def alone(lines: list[str]) -> Iterator[Failure]:
     shown = shown or {
         said for line, fenced in _fenced(lines) if fenced and _ERROR.match(said := _COMMENT.sub("", line[:MAX_LINE], count=1))
     }
-    compared = compares(lines, shown)
-    if compared or says(_words(lines)):
+    note = COMPARES if compares(lines, shown) else TOLD if says(_words(lines)) else _DIFFERS if _tells_of_others(lines) else ""
+    if note:
         found = shown or {said for _, said in ticked}
     else:
         compiling = _compiling(lines)
         found = {said for line, said in ticked if _says(line.replace(said, ""), compiling)}
     if len(found) == 1 and not _OF_OTHERS.search(error := found.pop()):
-        yield _failure(error, COMPARES if compared else TOLD)
+        yield _failure(error, note or TOLD)
 
 
 def unshown(lines: list[str]) -> Iterator[Failure]:
@@ -287,7 +288,7 @@ def unshown(lines: list[str]) -> Iterator[Failure]:
     heads = (line.lstrip("#") for line in words if line.startswith("#") and line.lstrip("#").startswith(" "))
     if follows or any(_entitles(each, compiling) for each in heads) or any(_says(line, compiling, _HAPPENS) for line in happens):
         yield _failure("", f"{TOLD}, and shows no error")
-    elif any(_differs(line, compiling) for line in words if reports or line == head or _MET.search(line)):
+    elif _tells_of_others(lines):
         yield _failure("", _DIFFERS)
 
 
@@ -317,6 +318,13 @@ def _differs(line: str, compiling: re.Pattern[str]) -> bool:
     """Whether a sentence in a `line` of words says that a program, by `compiling`, gives other results than it gives in eager."""
     told = (said for said in _ENDS.split(line[:MAX_LINE]) if not (_QUESTIONED.search(said) or WENT_ON.search(said)))
     return any(all(each.search(said) for each in (compiling, *_OTHER_RESULTS)) for said in told)
+
+
+def _tells_of_others(lines: list[str]) -> bool:
+    """Whether the title of such `lines`, a report's words, or what somebody met say that a compiled program gives other results."""
+    head, words, compiling = title(lines), _words(lines), _compiling(lines)
+    reports = any(map(_REPORT.match, words))
+    return any(_differs(line, compiling) for line in words if reports or line == head or _MET.search(line))
 
 
 def _changes(head: str) -> bool:

@@ -108,3 +108,17 @@ def test_how_a_title_says_that_something_fails(title: str, expected: bool) -> No
 )
 def test_a_heading_and_a_list_say_it(words: str, expected: bool) -> None:
     assert bool(rows(f"# A title\n\n{words}\n")) == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("torch.compile produces inconsistent results", True),
+        ("torch.compiled kernels can output incorrect results", True),
+        ("[Eager/Compile Divergence] made_up failed", True),
+        ("torch.compile gives a made-up thing", False),
+        ("Does torch.compile produce inconsistent results?", False),
+    ],
+)
+def test_an_error_of_a_program_whose_results_are_others(title: str, expected: bool) -> None:
+    assert bool(rows(f"# {title}\n\n{OTHERS}")) == expected
