@@ -30,7 +30,7 @@ _FAILING = re.compile(
 COMPILING = re.compile(
     r"\b(?i:(?:py)?torch(?: ?2(?:\.\d{1,2}){0,2})?[._ -]compil(?!er\.))|\b[Cc]ompiled[ _](?:autograd|graph)\b"
     r"|\b[Tt]orch export\b|\btorch\.(?:export\b|_(?:inductor|export)\.(?:aot|compil|export))"
-    r"|(?<![\w/])(?:[Tt]orch[_ ]?[Dd]ynamo|dynamo|(?:[Tt]orch_?)?[Ii]nductor|AOTI|(?i:aot[_ ]?inductor)(?:_package)?)\b"
+    r"|(?<![\w/])(?:[Tt]orch[_ ]?[Dd]ynamo|dynamo|PT2|(?:[Tt]orch_?)?[Ii]nductor|AOTI|(?i:aot[_ ]?inductor)(?:_package)?)\b"
     r"|\b(?:with|using) compile(?! (?:flag|option|command|time)|[\w=(.-])|\bin compiled? mode\b"
     r"|\b[Ee]ager(?: ?/ ?| (?:vs\.?|versus|and) )[Cc]ompiled?\b|\b[Cc]ompiled?(?: ?/ ?| (?:vs\.?|versus|and) )[Ee]ager\b"
     r"|\b(?i:during|when|while|after) (?:I )?compil(?:e|ing|ation)\b"
@@ -128,14 +128,14 @@ _HAPPENS = re.compile(
     re.IGNORECASE,
 )
 # How a title says what fails, as it is: not what should be done about it, nor when something else is.
+_FAILURE = r"(?:errors?|exceptions?|failures?|mismatch|crash|seg(?:mentation )?[ -]?fault)"
 _HEADLINE = re.compile(
     rf"\b(?:fail(?:s|ed|ing){_TO_GO}|(?:crash|segfault)(?:e?s|ed|ing)|raise[sd]|thr(?:ows|own|ew)|err(?:s|ors? out)|\w+s (?:fail|crash))\b"
-    r"|\b(?:causes?|triggers?|leads? to|gives?|g[eo]ts?|reports?|seems? to) (?:an? |the )?(?:\w+ )?"
-    r"(?:crash|errors?|exceptions?|failures?|fail|seg(?:mentation )?[ -]?fault)\b"
+    rf"|\b(?:causes?|triggers?|leads? to|gives?|g[eo]ts?|reports?|seems? to) (?:an? |the )?(?:\w+ (?:to )?)?(?:fail|{_FAILURE})\b"
     r"|\b(?:can't|cannot|unable to) (?:be )?(?:us|compil|export|trac|run|load|lower|generat)\w{0,4}\b|\b(?:does|do)(?:n't| not) work\b"
-    r"|\b(?:errors?|exception|failure|crash|seg(?:mentation )?[ -]?fault) (?:when|while|at|with|after|during|caused|(?:in )?using)\b"
-    r"|\b(?:crash|seg(?:mentation )?[ -]?fault) (?:in|on)\b"
-    r"|\b(?:compile|dynamo|inductor|export) (?:error|failure|crash|seg(?:mentation )?[ -]?fault)$",
+    rf"|\b(?:{_FAILURE}|fail) (?:when|while|at|with|after|during|caused|(?:in )?using)\b"
+    r"|\b(?:crash|seg(?:mentation )?[ -]?fault|fail) (?:in|on)\b"
+    rf"|\b(?:compile|dynamo|inductor|export) {_FAILURE}$",
     re.IGNORECASE,
 )
 _BESIDE = re.compile(r"\b(?:when|where|whether|why|how|what|which|that|does|is)\b|\?$", re.IGNORECASE)
@@ -146,7 +146,7 @@ _REPORT = re.compile(r"#{1,6} .{0,40}\b(?:bug|what happened|error (?:logs?|messa
 _MET = re.compile(
     r"\b(?:I|[Ww]e)\b.{0,150}?\b(?:g[eo]t|getting|see|saw|seeing|hit|hitting|encounter(?:ed|ing)?|ran into|found that)\b"
     r"|\bg[ai]ve?s? (?:me|us) "
-    r"|^[Gg]etting |\bfails with (?:this|the|an|the following) error\b"
+    r"|^[Gg]etting |\breproduced the (?:bug|issue|problem)\b|\bfails with (?:this|the|an|the following) error\b"
 )
 _TRIED = re.compile(r"\btr(?:y|ied|ying)\b", re.IGNORECASE)
 _FOLLOWS = re.compile(r"\bfollowing error\b|\bthis error\b|\berrors? (?:below|as follows)\b", re.IGNORECASE)
@@ -157,7 +157,8 @@ _OTHER_RESULTS = (
         re.IGNORECASE,
     ),
     re.compile(
-        r"\b(?:outputs?|results?|values?|answers?|numbers?|grad(?:ient)?s?|loss|precision|accuracy|numeric\w{0,4})\b", re.IGNORECASE
+        r"\b(?:outputs?|results?|values?|answers?|numbers?|grad(?:ient)?s?|loss|precision|accuracy|numeric\w{0,4}|(?<=wrong )code)\b",
+        re.IGNORECASE,
     ),
     re.compile(
         r"\beager|\boutputs? (?=differ|incorrect|wrong|inconsist)"

@@ -88,6 +88,11 @@ def test_a_log_has_no_words() -> None:
         ("torch.compile does not work on a made-up model", True),
         ("made_up x torch.compile don't work", True),
         ("cannot use torch.compile with a made-up strategy", True),
+        ("a made-up model fail in dynamo when it is called", True),
+        ("ptxas segfault with PT2", True),
+        ("torch.compile causes it to crash", True),
+        ("A mismatch when using torch.compile", True),
+        ("A test of torch.compile that should fail when it is called", False),
         ("inductor/test_made_up.py gets segfault but it ends well", True),
         ("Unable to leave the stage after Inductor tests", False),
         ("torch.compile not working effectively", False),
@@ -100,6 +105,8 @@ def test_how_a_title_says_that_something_fails(title: str, expected: bool) -> No
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
+        ("3 runs reproduced the bug. With torch.compile the output is all zeros while eager is right.", True),
+        ("3 runs. With torch.compile the output is all zeros while eager is right.", False),
         ("### RuntimeError thrown by torch.compile in a script", True),
         (REPORT.format("This program:\n\n- runs in eager mode\n- but it fails there with torch.compile"), True),
         ("### A way to make torch.compile errors shorter", False),
@@ -115,6 +122,7 @@ def test_a_heading_and_a_list_say_it(words: str, expected: bool) -> None:
     [
         ("torch.compile produces inconsistent results", True),
         ("torch.compiled kernels can output incorrect results", True),
+        ("torch.compile generates wrong code on one machine", True),
         ("[Eager/Compile Divergence] made_up failed", True),
         ("torch.compile gives a made-up thing", False),
         ("Does torch.compile produce inconsistent results?", False),
