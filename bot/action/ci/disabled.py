@@ -14,7 +14,7 @@ MAX_BODY = 70_000
 
 _TITLE = re.compile(r"(?:DISABLED|UNSTABLE|FLAKY)\s{1,5}(?P<name>\w{1,300})\s{1,5}\((?P<where>[\w.]{1,300})\)\s*")
 _FILE = re.compile(r"^\s{0,10}(?:[*-] )?Test file path: ?`?(?P<file>[\w./-]{1,300}?)(?:\.py)?`?\s*$", re.MULTILINE)
-# The page about a failing test, as people who switch one off by its button leave it: its id like `a/test_b.py::C::test_d`, or a list of ids.
+# The page about a failing test, as people who switch one off by its button leave it: its id like `a/test_b.py::C::test_d`, or several.
 _PAGE = re.compile(r"//(?:www\.)?torch-ci\.com/failure(?:\?failureCaptures=|/)([\w%.~+-]{1,2000})")
 _ID = re.compile(r"(?P<file>[\w./-]{1,300}\.py)::(?P<test>[\w:]{1,600})")
 
