@@ -98,15 +98,16 @@ class Attachments:
             if text is not None and _is_program(name, text):
                 return Found(text, f"the attached file {name}")
             self.traceback = self.traceback or is_traceback(text or "")
-            self._in_vain.append(f"{code(name, 100)} ({why or _NO_PROGRAM})")
+            said = f"{code(name, 100)} ({why or _NO_PROGRAM})"
+            self._in_vain += [said] if said not in self._in_vain else []
         return None
 
     def in_vain(self) -> str:
-        """What was looked at and is no program, and how much was not, in sentences; empty where there was nothing."""
+        """What is linked and no program, and how much was not looked at, in sentences; empty where there was nothing."""
         more = len(self._in_vain) - _MOST_NAMED
         named = ", ".join([*self._in_vain[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
         left = f" Of each text only the first {MOST_FILES} files are looked at, so {self._left} more were not." if self._left else ""
-        return f" Looked at in vain: {named}.{left}" if named else ""
+        return f" Linked, but not taken: {named}.{left}" if named else ""
 
     def _gists(self) -> tuple[str, ...]:
         """Where the gists are that the server knows: on one of an enterprise another may have the same number."""

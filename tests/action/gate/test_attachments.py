@@ -152,7 +152,7 @@ def test_of_a_gist_the_file_comes_first_that_the_link_leads_to(at: str, behind: 
 )
 def test_a_link_that_cannot_be_taken_is_named(link: str, named: str) -> None:
     api = Memory(files={FILE + "m.zip": zipped({"m.pt2": b"x"})}, gists={GIST: {}})
-    assert f"Looked at in vain: {named}." in refused(api, f"/minify\n{link}")
+    assert f"Linked, but not taken: {named}." in refused(api, f"/minify\n{link}")
 
 
 @pytest.mark.parametrize("at", ["{}/gist/", "{}/gist/someone/", "https://gist.{}/someone/"])
