@@ -31,6 +31,7 @@ log = logging.getLogger(__name__)
 
 # For whoever asked.
 OURS = "A fault of torch-minify."
+_LACKS = "The token lacks a permission for that: torch-minify's README has a workflow with all that are needed."
 # Bytes.
 MAX_EVENT = 32 << 20
 
@@ -113,8 +114,11 @@ def words_for(error: GitHubError | InputError) -> str:
         log.error("torch-minify: %s", error)
         return f"{code(str(error), 1000)}."
     log.error("torch-minify: GitHub does not answer: %s", error)
-    refused = error.status is not None and 400 <= error.status < 500
-    return f"GitHub refused it: {code(str(error), 300)}." if refused else "GitHub did not answer."
+    if error.status is None or not 400 <= error.status < 500:
+        return "GitHub did not answer."
+    said = f"GitHub refused it: {code(str(error), 300)}."
+    # its words to the token of a job, or of a person
+    return f"{said} {_LACKS}" if error.status == 403 and "Resource not accessible by" in str(error) else said
 
 
 def failed(event: AnyEvent, settings: Settings, api: GitHub, why: str) -> JobOutcome:

@@ -193,6 +193,8 @@ def test_where_github_fails_the_person_is_told() -> None:
         (GitHubError("POST /repos/o/r/issues: 410 Issues are disabled for this repo", 410), "Issues are disabled for this repo"),
         (GitHubError("GET /x: 403 Resource not accessible by integration", 403), "403 Resource not accessible"),
         (GitHubError("GET /x: 502", 502), "GitHub did not answer."),
+        (GitHubError("GET /x: 403 Resource not accessible by integration", 403), "The token lacks a permission for that"),
+        (GitHubError("GET /x: 403 API rate limit exceeded", 403), "API rate limit exceeded`."),
         (GitHubError("GET /x: ConnectionError"), "GitHub did not answer."),
     ],
 )
