@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bot.sandbox import kernel, landlock, private_tmp, seccomp
+from bot.sandbox.killer import Killer
 from bot.sandbox.order import CAPABILITIES, LANDLOCK, NO_NETWORK, PRIVATE_TMP, PRIVILEGES, RLIMITS, SECCOMP, SIGNALS, UID, Order
 
 SHARED_MEMORY = "/dev/shm"
@@ -19,9 +20,9 @@ class LayerMissing(Exception):
     """A layer that has to be on cannot be had."""
 
 
-def confine(order: Order) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Put on the layers of the `order`; those that are on, and what its account cannot reach. Raises LayerMissing where one that it asks
-    for cannot be had."""
+def confine(order: Order, killer: Killer) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Put on the layers of the `order`; those that are on, and what its account cannot reach. The `killer` starts
+    here, where it has not before. Raises LayerMissing where a layer that it asks for cannot be had."""
     if not order.confined:
         _become(order)
         return (), ()
@@ -33,6 +34,7 @@ def confine(order: Order) -> tuple[tuple[str, ...], tuple[str, ...]]:
         _own_tmp(order)
         order = replace(order, write=(*order.write, private_tmp.PLACE))
         layers.append(PRIVATE_TMP)
+    killer.stand_by_within()  # after the mounts, and before what is for the program alone
     _be_first_to_die()
     if _has(lambda: _limit(order)):
         layers.append(RLIMITS)

@@ -15,7 +15,7 @@ _CREATE, _ADD_RULE, _RESTRICT = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 _V1, _REFER, _TRUNCATE, _IOCTL_DEV = (1 << 13) - 1, 1 << 13, 1 << 14, 1 << 15
-_TCP, _SCOPES = 0b11, 0b11  # bind and connect; abstract unix sockets and signals
+_TCP, _SCOPES, _SIGNALS = 0b11, 0b11, 0b10  # bind and connect; abstract unix sockets and signals; signals alone
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL_DEV
 # making device nodes is for nobody
 _NODES = 1 << 6 | 1 << 11
@@ -36,20 +36,24 @@ def scopes_signals() -> bool:
 
 
 class Ruleset:
-    """An allow-list of paths. Nothing is restricted before `enter`. `tcp`: TCP is refused as well."""
+    """An allow-list of paths. Nothing is restricted before `enter`. `tcp`: TCP is refused as well. With `signals_alone` nothing but signals
+    and mounts is refused, where the kernel `scopes_signals`."""
 
-    def __init__(self, *, tcp: bool) -> None:
+    def __init__(self, *, tcp: bool = False, signals_alone: bool = False) -> None:
         version = abi()
-        self._handled = _V1
-        for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
+        self._handled = _REFER if signals_alone else _V1
+        for since, right in () if signals_alone else ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEV)):
             self._handled |= right if version >= since else 0
         words = [self._handled]
         if version >= 4:
             words.append(_TCP if tcp else 0)
         if version >= 6:
-            words.append(_SCOPES)
+            words.append(_SIGNALS if signals_alone else _SCOPES)
         attributes = struct.pack(f"{len(words)}Q", *words)
         self._fd = kernel.call(_CREATE, ctypes.create_string_buffer(attributes, len(attributes)), len(attributes), 0)
+        if signals_alone:
+            # until Linux 6.15 every ruleset refuses to move files between directories, where it does not allow that by name
+            self._add("/", _REFER, os.O_PATH)
 
     def allow(self, paths: Iterable[str], *, write: bool = False) -> None:
         """Allow `paths` and what is below to be read and executed, with `write` also written; those that do not exist are passed over."""

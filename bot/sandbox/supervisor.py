@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from bot.sandbox import kernel
 from bot.sandbox.confine import SHARED_MEMORY, LayerMissing, confine
+from bot.sandbox.killer import Killer
 from bot.sandbox.order import Order, decode
 from bot.sandbox.walk import walk
 
@@ -39,8 +40,7 @@ class Supervisor:
         self.child = 0
         self.status: int | None = None
         self._room = {path: _free(path) for path in order.disk}
-        self._killer = 0  # which `_killing` tells to go on
-        self._killing: socket.socket | None = None
+        self._killer = Killer()
 
     def run(self) -> int:
         """The wait status of the program."""
@@ -50,7 +50,8 @@ class Supervisor:
         for number in _PASSED_ON:
             signal.signal(number, lambda passed, _: self._pass_on(passed))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        self._stand_by()
+        if self.order.uid is not None and self.order.sole:
+            self._killer.stand_by_as(self.order.uid)
         ready = self._start()
         control = self.control.fileno()
         self._forget_streams()
@@ -74,7 +75,7 @@ class Supervisor:
                     break
         self._end_all()
         self._clear_shared_memory()
-        self._stand_down()
+        self._killer.stand_down()
         if ready >= 0:
             self._say_raw(_whole(ready))
         return signal.SIGKILL if self.status is None else self.status
@@ -87,6 +88,7 @@ class Supervisor:
         self.child = os.fork()
         if self.child:
             os.close(say)
+            self._killer.handed_over()
             return said
         try:
             os.setsid()
@@ -94,7 +96,7 @@ class Supervisor:
             signal.set_wakeup_fd(-1)
             for number in (*_PASSED_ON, signal.SIGINT, signal.SIGCHLD, signal.SIGPIPE, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
-            layers, unreachable = confine(self.order)
+            layers, unreachable = confine(self.order, self._killer)
             os.write(say, json.dumps({"layers": layers, "unreachable": unreachable}).encode() + b"\n")
             if not self.order.command:
                 os._exit(0)
@@ -149,61 +151,18 @@ class Supervisor:
         return ""
 
     def _end_all(self) -> None:
-        self._kill_account()
+        self._killer.kill()
         for turn in range(_ROUNDS):
-            found = _descendants() - {self._killer}
+            found = _descendants() - {self._killer.pid}
             if not found:
                 return
             for pid in found:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL if turn % 2 else signal.SIGSTOP)
             if turn % 2:
-                self._kill_account()
+                self._killer.kill()
                 time.sleep(0.001)
             self._reap()
-
-    def _stand_by(self) -> None:
-        """Fork what ends all processes of an account that the program alone has, when it is told to or we have gone: a program that takes
-        all numbers of processes would keep us from doing it later."""
-        if self.order.uid is None or not self.order.sole:
-            return
-        self._killing, told = socket.socketpair()
-        self._killer = os.fork()
-        if self._killer:
-            told.close()
-            return
-        try:
-            os.setsid()  # whoever ends our group does not end it
-            self._killing.close()
-            self.control.close()
-            self._forget_streams()
-            again = told.recv(1)
-            os.setresuid(self.order.uid, self.order.uid, self.order.uid)
-            # an engine that is not root keeps the one to signal everybody
-            kernel.drop_capabilities()
-            while True:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(-1, signal.SIGKILL)
-                if not again:
-                    break
-                told.sendall(again)
-                again = told.recv(1)
-        finally:
-            os._exit(0)
-
-    def _stand_down(self) -> None:
-        """End what stood by: the account may be another program's afterwards."""
-        if self._killing is not None:
-            self._killing.close()
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(self._killer, 0)
-
-    def _kill_account(self) -> None:
-        """End all processes of an account that this program alone has."""
-        if self._killing is not None:
-            with contextlib.suppress(OSError):
-                self._killing.sendall(b".")
-                self._killing.recv(1)
 
     def _clear_shared_memory(self) -> None:
         """Remove what an account that this program alone had has left in the machine's shared memory."""

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import resource
+import select
 import shutil
 import signal
 import socket
@@ -568,7 +569,7 @@ int main() {
 def test_nothing_that_flees_outlives_the_program(way: Way) -> None:
     """Nor keeps its supervisor so busy that this one is ended itself."""
     if shutil.which("gcc") is None or "user" in way.name:
-        pytest.skip("needs gcc, and an account of its own: SECURITY.md says so")
+        pytest.skip("needs gcc, needs another account: without one, the two tests below, with fewer of them")
     mark = f"mark-{uuid.uuid4()}"
     code = f"""
 import os, subprocess, sys
@@ -580,6 +581,84 @@ for _ in range(2):
 """
     assert way.run(code, argv=[mark], limit=3.0).text == ""
     assert running_with(mark) == []
+
+
+# Four chains of processes, each in a session of its own, that end as soon as they have started the next, until nobody else has the pipe
+# open any more. Whoever lives has. Before that they try to be rid of whoever could end them.
+FLEE = """
+import os, sys, time
+for pid in (each for each in os.listdir("/proc") if each.isdigit() and int(each) != os.getpid()):
+    try:
+        if os.getppid() in (int(pid), int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])):
+            os.kill(int(pid), 9)
+            print("GOT", pid)
+    except OSError:
+        pass
+pipe = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
+def wanted():
+    try:
+        return os.read(pipe, 1)
+    except BlockingIOError:
+        return True
+for _ in range(4):
+    if os.fork() == 0:
+        while wanted():
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+            time.sleep(0.005)
+        os._exit(0)
+print("fled", flush=True)
+"""
+
+
+class Line:
+    """A named pipe, by which to know whether anybody who has opened it still lives, however short."""
+
+    def __init__(self, way: Way) -> None:
+        if "user" in way.name and not landlock.scopes_signals():
+            pytest.skip("needs another account, or Linux 6.12: SECURITY.md says so")
+        self.place = way.place / "line"
+        self.place.mkdir()
+        os.mkfifo(self.place / "pipe", 0o644)
+        self._first = os.open(self.place / "pipe", os.O_RDWR)
+        self._end = os.open(self.place / "pipe", os.O_WRONLY)
+
+    def is_held(self) -> bool:
+        """Whether anybody but us has it open after a moment to go; asked once, at the end."""
+        os.close(self._first)
+        asked = select.poll()
+        asked.register(self._end, 0)
+        held = not asked.poll(2000)
+        os.close(self._end)
+        return held
+
+
+def test_what_is_never_found_ends_with_the_program(way: Way) -> None:
+    """Its supervisor finds nobody here: what ends them must not have to."""
+    line = Line(way)
+    supervisor = way.package / "bot" / "sandbox" / "supervisor.py"
+    seeing = supervisor.read_text()
+    supervisor.write_text(seeing.replace("_ROUNDS = 200\n", "_ROUNDS = 0\n"))
+    assert supervisor.read_text() != seeing
+    ran = way.run(FLEE, argv=[str(line.place / "pipe")], readable=[str(line.place)])
+    assert (ran.status, ran.text) == (0, "fled\n")
+    assert not line.is_held()
+
+
+def test_what_flees_ends_with_its_supervisor(way: Way) -> None:
+    """That one is killed without a word, while its program still runs."""
+    line = Line(way)
+    more = {"argv": [str(line.place / "pipe")], "readable": [str(line.place)], "say_started": True, "limit": 60.0}
+    with subprocess.Popen(way.words(FLEE + "time.sleep(300)\n", **more), env=way.environment(), stdout=subprocess.PIPE) as engine:
+        assert engine.stdout is not None
+        assert engine.stdout.readline() == b"started\n"
+        time.sleep(1)
+        (supervisor,) = Path(f"/proc/{engine.pid}/task/{engine.pid}/children").read_text().split()
+        os.kill(int(supervisor), signal.SIGKILL)
+        ran = json.loads(engine.stdout.read())
+    assert (ran["status"], ran["text"]) == (-signal.SIGKILL, "fled\n")
+    assert not line.is_held()
 
 
 def test_nothing_outlives_the_engine(way: Way) -> None:

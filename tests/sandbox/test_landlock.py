@@ -82,6 +82,14 @@ def test_a_ruleset_handles_what_the_version_knows(monkeypatch: pytest.MonkeyPatc
     os.close(made.open[0])
 
 
+def test_of_signals_alone_nothing_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files may be moved between directories: until Linux 6.15 any ruleset that does not say so refuses it."""
+    made = kernel_of(monkeypatch, 6)
+    landlock.Ruleset(signals_alone=True).enter()
+    assert made.attributes == (REFER, 0, 0b10)
+    assert made.rules == [("/", REFER)]
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     """A directory, and a file."""
