@@ -101,10 +101,16 @@ _NEWER = 467
 _SOCKET, _SOCKETPAIR, _IOCTL, _PRLIMIT, _SETRLIMIT, _FCNTL = (41, 198), (53, 199), (16, 29), (302, 261), (160, 164), (72, 25)
 # every namespace that a process can be cloned into
 _NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C  # typing for others on a terminal
 # Of fcntl, <linux/fcntl.h>. For a lease it is enough to be the owner of a file that may be read: whoever opens it for writing waits then,
 # up to 45 s each time. A directory's changes are told of as inotify does. Landlock is not asked about either.
 _F_SETLEASE, _F_NOTIFY = 1024, 1026
+# Taking room on a disk that nothing is written to yet: all that there is would go at once, faster than anybody looks. By fallocate it is
+# allowed to give some back alone; the last of these commands are XFS's for it, which every file system knows (<linux/falloc.h>).
+_FALLOCATE, _PUNCH_HOLE = (285, 47), 2
+_REFUSED_IOCTL = (
+    *(0x5412, 0x541C),  # typing for others on a terminal
+    *(0x40305828, 0x4030582A, 0x40305839),
+)
 _X32 = 0x40000000
 
 # <linux/bpf_common.h>, <linux/seccomp.h>
@@ -169,9 +175,11 @@ def program(machine: str, families: frozenset[int], *, gpu: bool = False) -> byt
     is_set = [(_LOAD, 0, 0, _THIRD), (_EQUAL, 0, 2, 0), (_LOAD, 0, 0, _THIRD + 4), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO)]
     within(_PRLIMIT[column], [*own, *of_core, *is_set])
     within(_SETRLIMIT[column], [(_LOAD, 0, 0, _FIRST), (_EQUAL, 0, 1, resource.RLIMIT_CORE), (_RETURN, 0, 0, _ERRNO)])
-    for number, commands in ((_IOCTL[column], (_TIOCSTI, _TIOCLINUX)), (_FCNTL[column], (_F_SETLEASE, _F_NOTIFY))):
+    for number, commands in ((_IOCTL[column], _REFUSED_IOCTL), (_FCNTL[column], (_F_SETLEASE, _F_NOTIFY))):
         refused = [row for each in commands for row in ((_EQUAL, 0, 1, each), (_RETURN, 0, 0, _ERRNO | errno.EPERM))]
         within(number, [(_LOAD, 0, 0, _SECOND), *refused])
+    # the C library then writes instead, as where a file system has no such call
+    within(_FALLOCATE[column], [(_LOAD, 0, 0, _SECOND), (_ANY_BIT, 1, 0, _PUNCH_HOLE), (_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)])
     pair = [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, socket.AF_UNIX), (_RETURN, 0, 0, _ERRNO | errno.EACCES)]
     if socket.AF_UNIX not in families:
         # none of datagrams, as raw ones are too: either end could still be connected by its path to another socket, the system's log

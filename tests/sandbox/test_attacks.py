@@ -438,6 +438,31 @@ print("GOT")
     assert "GOT" not in ran.text
 
 
+def test_no_room_is_taken_before_it_is_written_to(way: Way) -> None:
+    """All that there is would be gone at once, for as long as nobody looks. Who asks the C library for room gets it: it writes, then."""
+    code = """
+import ctypes, errno, fcntl, os, struct
+libc = ctypes.CDLL(None, use_errno=True)
+for place in (os.environ["TMPDIR"], "/dev/shm"):
+    fd = os.open(place + f"/large-{os.getpid()}", os.O_RDWR | os.O_CREAT)
+    os.unlink(place + f"/large-{os.getpid()}")
+    for mode in (0, 1, 1 << 4, 1 << 4 | 1, 1 << 6):
+        got = libc.fallocate(fd, mode, ctypes.c_long(0), ctypes.c_long(8 << 20))
+        if os.fstat(fd).st_blocks or got != -1 or ctypes.get_errno() != errno.EOPNOTSUPP:
+            print("GOT", place, mode, got)
+    for number in (40, 42, 57):
+        try:
+            fcntl.ioctl(fd, 0x40305800 | number, struct.pack("hhqqiI4i", 0, 0, 0, 8 << 20, 0, 0, 0, 0, 0, 0))
+            print("GOT", place, "ioctl", number)
+        except OSError as error:
+            if os.fstat(fd).st_blocks or error.errno != errno.EPERM:
+                print("GOT", place, "ioctl", number, error)
+    os.posix_fallocate(fd, 0, 1 << 20)
+    print(os.fstat(fd).st_size, os.fstat(fd).st_blocks >= 2048, libc.fallocate(fd, 3, ctypes.c_long(0), ctypes.c_long(4096)))
+"""
+    assert way.run(code).text == f"{1 << 20} True 0\n" * 2
+
+
 def free(path: str) -> int:
     facts = os.statvfs(path)
     return facts.f_bavail * facts.f_frsize

@@ -28,6 +28,7 @@ CALLS = {
         "ptrace": 101,
         "prlimit64": 302,
         "setrlimit": 160,
+        "fallocate": 285,
     },
     "aarch64": {
         "read": 63,
@@ -39,6 +40,7 @@ CALLS = {
         "ptrace": 117,
         "prlimit64": 261,
         "setrlimit": 164,
+        "fallocate": 47,
     },
 }
 CLONE3, X32 = 435, 0x40000000
@@ -121,6 +123,13 @@ class TestFilter:
             assert self.said(machine, families, "ioctl", 0, typing) == refused(errno.EPERM)
             # the kernel looks at the low word, and so does the filter
             assert self.said(machine, families, "ioctl", 0, 1 << 32 | typing) == refused(errno.EPERM)
+
+    def test_room_is_given_back_but_not_taken(self, machine: str, families: frozenset[int]) -> None:
+        for mode in (0, 1, 0x10, 0x11, 0x40):  # to be written to, beyond the end, zeros, no longer shared
+            assert self.said(machine, families, "fallocate", 3, mode, 0, 4096) == refused(errno.EOPNOTSUPP)
+        assert self.said(machine, families, "fallocate", 3, 2 | 1, 0, 4096) == ALLOW
+        for call in (0x40305828, 0x4030582A, 0x40305839):
+            assert self.said(machine, families, "ioctl", 3, call) == refused(errno.EPERM)
 
     def test_sockets(self, machine: str, families: frozenset[int]) -> None:
         for family in (socket.AF_INET, socket.AF_INET6):
