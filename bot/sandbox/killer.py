@@ -86,6 +86,7 @@ class Killer:
     def _serve(self, become: Callable[[], None]) -> None:
         try:
             os.setsid()  # whoever ends our group does not end it
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # nobody of our account says by /proc how early the kernel takes it
             its = self._its.fileno()
             nothing = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):

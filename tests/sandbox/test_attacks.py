@@ -611,14 +611,24 @@ for _ in range(2):
 # Four chains of processes, each in a session of its own, that end as soon as they have started the next, until nobody else has the pipe
 # open any more. Whoever lives has. Before that they try to be rid of whoever could end them.
 FLEE = """
-import os, sys, time
-for pid in (each for each in os.listdir("/proc") if each.isdigit() and int(each) != os.getpid()):
+import os, signal, sys, time
+def attempts(pid, above):
+    yield lambda: os.kill(pid, 9)
+    yield lambda: signal.pidfd_send_signal(os.pidfd_open(pid), 19)
+    if pid != above:  # that one the kernel may be made to take early when memory ends, and then the other acts
+        for name in ("oom_score_adj", "mem", "comm"):
+            yield lambda: os.open(f"/proc/{pid}/{name}", os.O_WRONLY)
+for pid in (int(each) for each in os.listdir("/proc") if each.isdigit() and int(each) != os.getpid()):
     try:
-        if os.getppid() in (int(pid), int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1])):
-            os.kill(int(pid), 9)
-            print("GOT", pid)
+        beside = os.getppid() in (pid, int(open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[1]))
     except OSError:
-        pass
+        continue
+    for number, attempt in enumerate(attempts(pid, os.getppid()) if beside else ()):
+        try:
+            attempt()
+            print("GOT", number)
+        except OSError:
+            pass
 pipe = os.open(sys.argv[1], os.O_RDONLY | os.O_NONBLOCK)
 def wanted():
     try:
