@@ -54,10 +54,15 @@ class Killer:
         # the supervisor's child, not the program's, which would wait for it
         between = os.fork()
         if between == 0:
-            if os.fork() == 0:
-                self._serve(kernel.drop_capabilities)
-            os._exit(0)
-        os.waitpid(between, 0)
+            made = False
+            try:
+                if os.fork() == 0:
+                    self._serve(kernel.drop_capabilities)
+                made = True
+            finally:
+                os._exit(not made)
+        if os.waitpid(between, 0)[1]:
+            raise OSError("there are no more processes to be had")
 
     def handed_over(self) -> None:
         """Whoever makes it has been forked: its end is theirs alone."""

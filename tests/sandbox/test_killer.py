@@ -50,6 +50,24 @@ def test_it_is_not_made_where_the_supervisor_could_not_be_signaled_before(monkey
         Killer().stand_by_within()
 
 
+def test_without_it_nothing_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its parent can be forked and it cannot."""
+    monkeypatch.setattr(landlock, "scopes_signals", lambda: True)
+    monkeypatch.setattr(os, "fork", lambda: 1)
+    monkeypatch.setattr(os, "waitpid", lambda *_: (1, 256))
+    asked = []
+
+    def kill(pid: int, number: int) -> None:
+        asked.append(number)
+        if len(asked) > 1:
+            raise PermissionError
+
+    monkeypatch.setattr(os, "kill", kill)
+    with pytest.raises(OSError, match="no more processes"):
+        Killer().stand_by_within()
+    assert asked == [0, 0]
+
+
 def test_an_older_kernel_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(landlock, "scopes_signals", lambda: False)
     killer = Killer()
