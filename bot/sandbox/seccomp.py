@@ -178,8 +178,10 @@ def program(machine: str, families: frozenset[int], *, gpu: bool = False) -> byt
     for number, commands in ((_IOCTL[column], _REFUSED_IOCTL), (_FCNTL[column], (_F_SETLEASE, _F_NOTIFY))):
         refused = [row for each in commands for row in ((_EQUAL, 0, 1, each), (_RETURN, 0, 0, _ERRNO | errno.EPERM))]
         within(number, [(_LOAD, 0, 0, _SECOND), *refused])
-    # the C library then writes instead, as where a file system has no such call
-    within(_FALLOCATE[column], [(_LOAD, 0, 0, _SECOND), (_ANY_BIT, 1, 0, _PUNCH_HOLE), (_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)])
+    if not gpu and socket.AF_UNIX not in families:
+        # The C library then writes instead, as where a file system has no such call. NCCL and TensorPipe, which need a GPU or Unix sockets,
+        # give up: they take their shared memory so.
+        within(_FALLOCATE[column], [(_LOAD, 0, 0, _SECOND), (_ANY_BIT, 1, 0, _PUNCH_HOLE), (_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)])
     pair = [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, socket.AF_UNIX), (_RETURN, 0, 0, _ERRNO | errno.EACCES)]
     if socket.AF_UNIX not in families:
         # none of datagrams, as raw ones are too: either end could still be connected by its path to another socket, the system's log

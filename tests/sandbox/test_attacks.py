@@ -440,6 +440,8 @@ print("GOT")
 
 def test_no_room_is_taken_before_it_is_written_to(way: Way) -> None:
     """All that there is would be gone at once, for as long as nobody looks. Who asks the C library for room gets it: it writes, then."""
+    if "gpu" in way.name:
+        pytest.skip("NCCL has its shared memory so: SECURITY.md says so")
     code = """
 import ctypes, errno, fcntl, os, struct
 libc = ctypes.CDLL(None, use_errno=True)
