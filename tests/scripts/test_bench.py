@@ -557,6 +557,12 @@ def test_a_slip_is_not_hidden(capsys, tmp_path):
         assert (f"not as they have to be: {'relu-1-fp32-training-2' if status else 'none'}") in capsys.readouterr().out
 
 
+def test_what_was_planted_on_a_cpu_was_found_or_refused(capsys):
+    file = str(ROOT / "tests/fixtures/planted/cpu.json")
+    assert bench.main(["truth", "--read", file]) == 0
+    assert "| gelu | 7 | 7 | 0 | 0 | 1 |" in capsys.readouterr().out
+
+
 def test_each_lane_has_its_cpus_and_one_gpu(tmp_path):
     for name in ("nvidia0", "nvidia1", "nvidia-uvm", "nvidiactl"):
         (tmp_path / name).touch()
