@@ -135,7 +135,7 @@ _HEADLINE = re.compile(
     r"|\b(?:can't|cannot|unable to) (?:be )?(?:us|compil|export|trac|run|load|lower|generat)\w{0,4}\b|\b(?:does|do)(?:n't| not) work\b"
     rf"|\b(?:{_FAILURE}|fail) (?:when|while|at|with|after|during|caused|(?:in )?using)\b"
     r"|\b(?:crash|seg(?:mentation )?[ -]?fault|fail) (?:in|on)\b"
-    rf"|\b(?:compile|dynamo|inductor|export) {_FAILURE}$",
+    rf"|\b(?:compile|dynamo|inductor|export) (?!\w+s$){_FAILURE}$",
     re.IGNORECASE,
 )
 _BESIDE = re.compile(r"\b(?:when|where|whether|why|how|what|which|that|does|is)\b|\?$", re.IGNORECASE)
