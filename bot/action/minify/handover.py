@@ -183,19 +183,32 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> boo
         new = f".{path.name}.new"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new, dir_fd=place)
-        held = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=place)
-        with os.fdopen(held, "w+b") as written:
-            clean = text = content.read(LONGEST) if is_text(path) else b""
-            if text:
-                clean = scrubbed(path, text)
-                written.write(clean)
-            else:
-                while block := content.read(1 << 20):
-                    written.write(block)
-            if is_program(path) and holds_secret(written):
-                os.unlink(new, dir_fd=place)
-                raise OSError(22, "a secret or a personal path in it, or no archive")
-        os.replace(new, path.name, src_dir_fd=place, dst_dir_fd=place)
+        try:
+            clean, text = _fill(new, place, path, content)
+            os.replace(new, path.name, src_dir_fd=place, dst_dir_fd=place)
+        except OSError:
+            # nor may an older one stand beside what is newer
+            for name in (new, path.name):
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=place)
+            raise
     finally:
         os.close(place)
     return clean != text
+
+
+def _fill(name: str, place: int, path: PurePosixPath, content: IO[bytes]) -> tuple[bytes, bytes]:
+    """Write the `content` of the file `path` to `name` in the directory with the descriptor `place`; a text as it is there, and as it
+    came."""
+    held = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=place)
+    with os.fdopen(held, "w+b") as written:
+        clean = text = content.read(LONGEST) if is_text(path) else b""
+        if text:
+            clean = scrubbed(path, text)
+            written.write(clean)
+        else:
+            while block := content.read(1 << 20):
+                written.write(block)
+        if is_program(path) and holds_secret(written):
+            raise OSError(22, "a secret or a personal path in it, or no archive")
+    return clean, text

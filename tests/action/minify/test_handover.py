@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tarfile
 import threading
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -62,6 +63,19 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path, target: int) -> None:
         (tmp_path / "source" / "repro.py").write_text(text)
         hand_over(Account(), tmp_path / "source", target)
     assert found(tmp_path) == {"repro.py": "second"}
+
+
+def test_no_older_file_stays_beside_what_is_newer(tmp_path: Path, target: int) -> None:
+    """A program that cannot be taken over any more, and a result that can: a full disk does the same."""
+    whole = io.BytesIO()
+    with zipfile.ZipFile(whole, "w") as held:
+        held.writestr("a", "a")
+    name = "sub/exported_program.pt2"
+    assert receive(archive((name, whole.getvalue()), ("result.json", b"{}")), target) == []
+    left = receive(archive((name, b"no archive"), ("result.json", b"[]")), target)
+    assert [line.partition(":")[0] for line in left] == [repr(name)]
+    assert found(tmp_path) == {"result.json": "[]"}
+    assert os.listdir(tmp_path / "target/sub") == []
 
 
 def test_what_is_half_written_is_no_file_that_an_artifact_takes(tmp_path: Path, target: int, monkeypatch: pytest.MonkeyPatch) -> None:
