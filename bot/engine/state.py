@@ -69,7 +69,10 @@ class Reproduction:
 
     @property
     def nearness(self) -> str:
-        """How near compiled results are to float64, beside eager's, where they are wrong by the program's own check alone; else empty."""
+        """How near compiled results are to float64, beside eager's, where they are wrong by the program's own check alone; else empty.
+
+        They are those of the program as it came: the repro may compute less.
+        """
         errors = self.capture.errors
         # of code that does not raise where eager does, numbers say nothing
         judged = self.failure.kind is Kind.ACCURACY or (self.right_numbers and not self.capture.own_code)
@@ -80,10 +83,11 @@ class Reproduction:
             return ""
         said = nearness(*errors, wrong=bool(wrong))
         if wrong:
-            return f"by the program's own check alone: in the calls that were compared {said}"
+            return f"in the program as given, by its own check alone: in the calls that were compared {said}"
         # a graph that Dynamo or AOTAutograd made wrong is as wrong in eager, and a layout is no number
         sees = "rounding, an error in tracing, one outside of the graphs or in other calls, or something else than numbers"
-        return f"each compiled graph computes what it says in the calls that were compared: {said}; the program's own check sees {sees}"
+        each = "in the program as given, each compiled graph computes what it says in the calls that were compared"
+        return f"{each}: {said}; its own check sees {sees}"
 
     @property
     def eager_error(self) -> str:

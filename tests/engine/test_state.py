@@ -226,11 +226,11 @@ def test_nearness_is_said_as_it_was_found(compiled: float, eager: float, words: 
     assert nearness(compiled, eager) == words
 
 
-ALONE = "by the program's own check alone: in the calls that were compared compiled is"
+ALONE = "in the program as given, by its own check alone: in the calls that were compared compiled is"
 ALIKE = f"{ALONE} as near to float64 as eager (root mean square error 1.0e-03, eager 1.0e-03)"
 BESIDE = (
-    "each compiled graph computes what it says in the calls that were compared: compiled is as near to float64 as eager"
-    " (root mean square error 1.0e-03, eager 1.0e-03); the program's own check sees rounding, an error in tracing, one outside of the"
+    "in the program as given, each compiled graph computes what it says in the calls that were compared: compiled is as near to float64 as"
+    " eager (root mean square error 1.0e-03, eager 1.0e-03); its own check sees rounding, an error in tracing, one outside of the"
     " graphs or in other calls, or something else than numbers"
 )
 FARTHER = f"{ALONE} 4 times as far from float64 as eager (root mean square error 4.0e-03, eager 1.0e-03)"

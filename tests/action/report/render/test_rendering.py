@@ -127,7 +127,7 @@ def test_github_shows_only_so_many() -> None:
 
 
 def test_what_only_the_program_calls_wrong_is_said_to_be_near() -> None:
-    words = "by the program's own check alone: in the calls that were compared compiled is as near to float64 as eager"
+    words = "in the program as given, by its own check alone: in the calls that were compared compiled is as near to float64 as eager"
     plain = reports.result()
     told = plain.model_copy(update={"evidence": Evidence(nearness=words)})
     shown = [render(reports.report(Section(request=reports.request(), result=result, repro="x = 1"))) for result in (plain, told)]
