@@ -2,6 +2,8 @@
 
 The script runs with the compiler taken out. Of each function that holds one of the lines and is called by what would have been
 compiled, the first call is written down as source: what makes its object, its arguments, and the modes that it is called under.
+So is that of the first function that would have been compiled, whatever lines it holds: where the compiler fails when it has
+traced a function, no line of that function is named.
 """
 
 from __future__ import annotations
@@ -52,9 +54,10 @@ class _Calls:
         self.complete = False  # the function that holds the last of the lines was called
         self.found: dict[str, tuple[int, FrameCall]] = {}  # by name: how deep the call is, and how to make it
         self._inside = 0  # of what would have been compiled
+        self._compiled: CodeType | None = None  # the first function that would have been
         self._made: dict[int, tuple[Any, str | None]] = {}  # objects of the script's classes, held so that no number is used twice
         self._defaults: dict[CodeType, dict[str, Any]] = {}  # of parameters
-        self._names: dict[CodeType, str | None] = {}  # of functions that hold a line; None for the others
+        self._names: dict[CodeType, str | None] = {}  # of functions that are written down; None for the others
 
     def within(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """`run`, whose calls of the script's functions count."""
@@ -90,6 +93,7 @@ class _Calls:
             self._made[id(made)] = (made, said)
 
     def _note_call(self, frame: FrameType) -> None:
+        self._compiled = self._compiled or frame.f_code
         name = self._name_of(frame.f_code)
         if name is None or name in self.found:
             return
@@ -109,10 +113,11 @@ class _Calls:
         return sum(at.f_code.co_filename == self.path for at, _ in traceback.walk_stack(frame.f_back))
 
     def _name_of(self, code: CodeType) -> str | None:
-        """The qualified name of a function, or of a method, at the level of the script that holds one of the lines."""
+        """The qualified name of a function, or of a method, at the level of the script that holds one of the lines, or would have been
+        compiled first."""
         if code not in self._names:
             named = None
-            if any(line in self._span(code) for line in self.lines):
+            if code is self._compiled or any(line in self._span(code) for line in self.lines):
                 functions = [(name, function.__code__) for name, function in _functions()]
                 named = next((name for name, own in functions if own is code), None) or next(_made_inside(functions, code), None)
             self._names[code] = named

@@ -224,5 +224,27 @@ def test_methods_without_an_object_are_called_by_their_class(pool: Pool) -> None
 
 
 @pytest.mark.slow
+def test_what_is_compiled_is_a_call_whatever_lines_it_has(pool: Pool) -> None:
+    text = textwrap.dedent("""\
+        import torch
+
+        def inner(x):
+            return x.sum()
+
+        class Outer(torch.nn.Module):
+            def forward(self, x, ids):
+                return inner(x) + ids
+
+        def train(step, batches):
+            for batch in batches:
+                step(*batch)  # here
+
+        train(torch.compile(Outer()), [(torch.ones(2), torch.ones(3)), (torch.ones(4), torch.ones(4))])
+        """)
+    found = asked(pool, text)
+    assert [(call["callee"], call["arguments"]) for call in found.values()] == [("Outer()", ["torch.randn(2)", "torch.randn(3)"])]
+
+
+@pytest.mark.slow
 def test_nothing_is_said_of_what_is_not_compiled(pool: Pool) -> None:
     assert asked(pool, "import torch\ndef f(x):\n    return x  # here\nf(torch.ones(2))\n") == {}
