@@ -12,13 +12,13 @@ from bot.oracle.oracle import ScriptOracle
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.form import Program
 from bot.reduce.graph.passes.dynamic import explained
-from bot.reduce.graph.printer.script import render
+from bot.reduce.graph.printer.script import lines, render
 from bot.reduce.graph.size import size_key
 from bot.reduce.source.preamble import drop_statements
 from bot.reduce.source.shorter import own_names, shorter_calls
 
-# Candidates for leaving out statements of the user's own definitions: most of them were sliced away before.
-MOST_LEFTOVERS = 40
+# Candidates for leaving out statements of the user's own definitions, for so many lines: most of them were sliced away before.
+MOST_LEFTOVERS, OF_LINES = 40, 20
 
 
 def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callable[[SearchResult], None]) -> tuple[SearchResult, bool]:
@@ -28,11 +28,12 @@ def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callab
     if program is None or not program.preamble:
         return result, True
     best, asked = result, 0
+    most = MOST_LEFTOVERS * (1 + lines(program.preamble) // OF_LINES)
 
     def ask(programs: Sequence[Program]) -> int | None:
         nonlocal best, asked
         asked += len(programs)
-        if asked > MOST_LEFTOVERS:
+        if asked > most:
             return None
         texts = [render(smaller) for smaller in programs]
         sizes = [size_key(smaller, text)[0] for smaller, text in zip(programs, texts, strict=True)]

@@ -134,3 +134,11 @@ def test_only_so_many_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     _, finished, _ = run(oracle, result())
     assert finished
     assert len(oracle.texts) <= 2
+
+
+def test_a_long_preamble_is_asked_about_to_its_end() -> None:
+    body = "".join(f"    a{n} = {n}\n    b{n} = {n}\n" for n in range(40))
+    oracle = Asked(lambda text: all(f"a{n} = " in text for n in range(40)))
+    found, finished, _ = run(oracle, result(f"def needed(graph):\n{body}"))
+    assert finished
+    assert not any(f"b{n} = " in found.text for n in range(40))
