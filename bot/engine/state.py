@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -31,6 +32,8 @@ from bot.workflow_commands import visible
 
 # Lines of a repro that nobody calls long.
 FEW_LINES = 20
+# Where a message names a line of the repro: `repro.py:12`, or its file's name and, behind it, `line 12` or `line number: 12`.
+_OWN_LINE = re.compile(r"(\brepro\.py(?::|\b(?:(?!\.py\b).)*?\bline(?: number:)? ))(\d+)")
 # The packages whose versions a repro's header names.
 _NAMED = ("torch", "triton", "python")
 # An error of so many times that of eager leaves no doubt.
@@ -334,7 +337,7 @@ def resumed(earlier: Result | None, result: Result) -> Result:
 
 def with_header(text: str, failure: Signature, facts: VerificationFacts, versions: Mapping[str, str], nearness: str = "") -> str:
     """The script `text` with the comments that a repro begins with: its `failure`, the `versions`, what fresh runs showed (`facts`), and
-    the `nearness` of a reproduction."""
+    the `nearness` of a reproduction. A line of the script that the failure names is counted with these comments above it."""
     header = [
         " ".join(visible(failure.line()).splitlines()),
         ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
@@ -344,4 +347,5 @@ def with_header(text: str, failure: Signature, facts: VerificationFacts, version
         header.append(nearness)
     if arch := versions.get("cuda_arch"):
         header.append(f"compile-only, no GPU was used: compiled for sm_{arch}")
+    header[0] = _OWN_LINE.sub(lambda named: f"{named[1]}{int(named[2]) + len(header)}", header[0])
     return "".join(f"# {line}\n" for line in header) + text

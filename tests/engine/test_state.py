@@ -269,6 +269,25 @@ def test_who_asks_for_more_than_rounding_gives_is_told(
     assert (f"# {said}" in with_header("", SIGNATURE, PROVEN, VERSIONS, found.nearness).splitlines()) is bool(said)
 
 
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "recompile. filename: 'repro.py', function name: 'f', line number: 12",
+            "filename: 'repro.py', function name: 'f', line number: 15",
+        ),
+        ("refused at repro.py:4", "refused at repro.py:7"),
+        ('File "repro.py", line 4', 'File "repro.py", line 7'),
+        ("refused at other.py:4", "refused at other.py:4"),
+        ("repro.py asked other.py, line 4", "repro.py asked other.py, line 4"),
+        ("repro.py gave 12 results", "repro.py gave 12 results"),
+    ],
+)
+def test_lines_of_the_repro_are_counted_with_its_header(said: str, shown: str) -> None:
+    first = with_header("", SIGNATURE.model_copy(update={"said": said}), PROVEN, VERSIONS).splitlines()[0]
+    assert first.endswith(shown)
+
+
 def test_the_result_says_what_is_known(tmp_path: Path) -> None:
     explanation = Explanation(culprit="pass", passes_if="-a", other_failures=("x",), exported=ExportedProgram(same_signature=True))
     found = findings(reproduction=reproduction(tmp_path, seconds=1.0), explanation=explanation)
