@@ -236,7 +236,8 @@ class TwoRuns:
         outcome = self.compiled.outcome
         how = "ends well and" if outcome.status == "ok" else "fails, but"
         if self.reached or compiles(HANG_RATIO * max(outcome.seconds, self.eager.seconds) + START):
-            said = "the compiler runs only where it cannot be taken out: in a process that the program starts, or inside torch"
+            ends = "ends well, but" if outcome.status == "ok" else "fails, and"
+            said = f"the program {ends} the compiler runs only where it cannot be taken out: in a process that it starts, or inside torch"
             return Ended("error", "not_understood", f"{said}. Give what that process runs")
         return Ended(
             "not_reproduced", "compiler_never_reached", f"the program {how} never reaches torch.compile, torch.export or AOTInductor"
