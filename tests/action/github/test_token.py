@@ -24,6 +24,7 @@ from tests.workflows.workflow_files import workflow
 REPO = f"/repos/{memory.REPO}"
 # What a request needs: a permission and its level; none, where every token may; or one that a workflow cannot have, whose refusal is met.
 NEEDS: tuple[tuple[str, str, tuple[str, str] | None], ...] = (
+    ("GET", "", None),
     ("GET", r"/user(?:/\d+)?", None),
     ("GET", r"/gists/\w+(?:/\w+)?", None),
     ("GET", r"/collaborators/[^/]+/permission", None),
