@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from bot.sandbox import accounts, environment, paths
 from bot.sandbox.order import Order
@@ -41,7 +40,7 @@ def ask(words: Sequence[str], limit: float, env: Mapping[str, str] | None = None
         gpu=paths.has_gpu(),
     )
     number = accounts.draw(os.environ) if accounts.may_change() else None
-    asked = [order] if number is None else [replace(order, uid=number, gid=number), replace(order, groups=())]
+    asked = [order] if number is None else [order._replace(uid=number, gid=number), order._replace(groups=())]
     for one in asked:
         done, failed = _run(one, limit)
         if done.returncode == 0:

@@ -6,7 +6,6 @@ import os
 import resource
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 
 from bot.sandbox import kernel, landlock, private_tmp, seccomp
 from bot.sandbox.killer import Killer
@@ -32,7 +31,7 @@ def confine(order: Order, killer: Killer) -> tuple[tuple[str, ...], tuple[str, .
         alone = _has(kernel.own_network)
     if order.tmp and _works(order, lambda: _own_tmp(order)):
         _own_tmp(order)
-        order = replace(order, write=(*order.write, private_tmp.PLACE))
+        order = order._replace(write=(*order.write, private_tmp.PLACE))
         layers.append(PRIVATE_TMP)
     killer.stand_by_within()  # after the mounts, and before what is for the program alone
     _be_first_to_die()

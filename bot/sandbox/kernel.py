@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import platform
 import resource
 import struct
 
@@ -60,7 +59,7 @@ def dump_no_core(pid: int = 0) -> None:
 
 def machine() -> str:
     """The kind of processor, as Linux calls it."""
-    return platform.machine()
+    return os.uname().machine
 
 
 def capabilities() -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 # The layers, as `result.json` names them.
 UID, CAPABILITIES, PRIVILEGES = "uid", "no-capabilities", "no-new-privs"
@@ -12,8 +12,8 @@ LANDLOCK, SIGNALS, SECCOMP, RLIMITS, NO_NETWORK = "landlock", "landlock-signals"
 PRIVATE_TMP = "private-tmp"
 
 
-@dataclass(frozen=True)
-class Order:
+# No dataclass: a supervisor starts with each process, and to import what makes them takes longer than all the rest of its start.
+class Order(NamedTuple):
     """One process: what is started, and what it may do. Paths are absolute.
 
     An empty `command` starts nothing: it only finds out which layers can be had. `uid` None: the one that we have. `give` are directories
@@ -23,7 +23,7 @@ class Order:
     """
 
     command: tuple[str, ...] = ()
-    env: dict[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = {}
     cwd: str = "/"
     uid: int | None = None
     gid: int | None = None
@@ -37,7 +37,7 @@ class Order:
     named: tuple[str, ...] = ()
     network: bool = False
     gpu: bool = False  # what CUDA's driver needs besides its devices
-    limits: dict[str, int] = field(default_factory=dict)  # names of the module resource, without RLIMIT_
+    limits: Mapping[str, int] = {}  # names of the module resource, without RLIMIT_
     disk: tuple[str, ...] = ()  # file systems that it must leave room on
     least_free: int = 0  # bytes
     least_files: int = 0  # how many more files can be made there
@@ -49,7 +49,7 @@ class Order:
 
     def encode(self) -> bytes:
         """It as one line of JSON."""
-        return json.dumps(asdict(self)).encode() + b"\n"
+        return json.dumps(self._asdict()).encode() + b"\n"
 
 
 def decode(line: bytes) -> Order:
@@ -59,8 +59,7 @@ def decode(line: bytes) -> Order:
     return Order(**values)
 
 
-@dataclass(frozen=True)
-class ProcessReport:
+class ProcessReport(NamedTuple):
     """How a process went. `failed`: why it was not started. `ended`: for which of our limits it was ended (empty: for none)."""
 
     layers: tuple[str, ...] = ()
@@ -71,8 +70,13 @@ class ProcessReport:
 
 def read_report(data: bytes) -> ProcessReport:
     """The report in the lines of `data`; a later line adds to an earlier one."""
-    known = {each.name for each in fields(ProcessReport)}
     held: dict[str, Any] = {}
     for line in data.splitlines():
-        held.update({name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(line).items() if name in known})
+        held.update(
+            {
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in json.loads(line).items()
+                if name in ProcessReport._fields
+            }
+        )
     return ProcessReport(**held)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -159,8 +159,7 @@ class Sandbox:
         compiled = self._bytecode.get(os.path.dirname(program))
         if compiled is not None:
             env = {**env, "PYTHONPYCACHEPREFIX": str(compiled)}
-        order = replace(
-            order,
+        order = order._replace(
             command=(program, *command[1:]),
             env=self._with_ours(environment.inside(env, str(home), str(tmp), network=self.network)),
             cwd=str(_linked(cwd or Path.cwd(), private / "cwd") if linked else cwd or Path.cwd()),
@@ -173,9 +172,9 @@ class Sandbox:
             layers=tuple(layer for layer in report.layers if layer != PRIVATE_TMP),  # without it /tmp is refused
         )
         if PRIVATE_TMP in report.layers and len(private_tmp.tops(order.read)) <= _MOST_SHOWN:
-            order = replace(order, tmp=str(tmp))
+            order = order._replace(tmp=str(tmp))
         if address_space and not order.gpu:
-            order.limits["AS"] = 16 * _GIB + 2 * _memory()
+            order = order._replace(limits={**order.limits, "AS": 16 * _GIB + 2 * _memory()})
         return launch(order, private, streams)
 
     def _with_ours(self, env: Mapping[str, str]) -> dict[str, str]:
@@ -247,18 +246,18 @@ class Sandbox:
             with Scratch(prefix="box-", dir=self.scratch) as tmp:
                 os.chmod(tmp, 0o755)
                 order = self._order(python, self.scratch)
-                order = replace(order, cwd="/", read=(*order.read, str(self.scratch)))
+                order = order._replace(cwd="/", read=(*order.read, str(self.scratch)))
                 if len(private_tmp.tops(order.read)) <= _MOST_SHOWN:
-                    order = replace(order, tmp=tmp)
-                own = replace(order, uid=number, gid=number, must_reach=reach)
+                    order = order._replace(tmp=tmp)
+                own = order._replace(uid=number, gid=number, must_reach=reach)
                 report = _tried(own)
                 if report.failed or report.unreachable:
                     # an account is worth more than a /tmp, in which not all may be found
-                    plain = _tried(replace(own, tmp=""))
+                    plain = _tried(own._replace(tmp=""))
                     if not plain.failed and (report.failed or len(plain.unreachable) < len(report.unreachable)):
                         report = plain
                 if number is not None and (report.failed or report.unreachable):
-                    report = replace(_tried(order), unreachable=report.unreachable)
+                    report = _tried(order)._replace(unreachable=report.unreachable)
                 else:
                     self._group = number
             if report.failed:
