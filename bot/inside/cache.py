@@ -13,7 +13,18 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+from .protocol import HEADERS
 from .shortcuts import function_at, shortcut
+
+
+def link_headers(kept: str) -> None:
+    """Let this process and its children find the precompiled headers in the directory `kept`, which may have come after they started."""
+    place = os.path.join(os.environ.get("TMPDIR", ""), HEADERS)
+    with contextlib.suppress(OSError):
+        for name in os.listdir(kept):
+            os.makedirs(place, exist_ok=True)
+            with contextlib.suppress(FileExistsError):
+                os.symlink(os.path.join(kept, name), os.path.join(place, name))
 
 
 def remember_compiled() -> None:

@@ -46,6 +46,8 @@ BOOT = os.path.join(INSIDE, "boot.py")
 FOLLOW_DIRECTORY = os.path.join(INSIDE, "follow")
 # Holds the architecture of the GPU that is not there, where programs are to be compiled for one.
 CUDA_ARCH = "TORCH_MINIFY_CUDA_ARCH"
+# Where Inductor looks for precompiled headers, below the temporary directory of a process in the sandbox.
+HEADERS = "torchinductor_program/precompiled_headers"
 # Files of a capture, in its directory.
 ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
 # The directory, in that of a capture, of regions whose numbers were compared when the program had ended.

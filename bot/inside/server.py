@@ -20,6 +20,7 @@ import sys
 import time
 from dataclasses import replace
 
+from .cache import link_headers
 from .half_written import remove_half_written
 from .kept_apart import close_to_children
 from .orphans import adopt_orphans, offspring
@@ -131,13 +132,15 @@ class Server:
 
     `forks`: else each question has a process of its own (`spare`). `resident`: the memory that a child holds is watched; else its
     address space is limited. A GPU's driver reserves more addresses than a machine has memory, and maps what is allocated on the GPU.
+    `headers`: the directory in which the job keeps precompiled ones, empty for none.
     """
 
-    def __init__(self, requests: int, answers: int, *, resident: bool = False, forks: bool = True) -> None:
+    def __init__(self, requests: int, answers: int, *, resident: bool = False, forks: bool = True, headers: str = "") -> None:
         self.requests = requests
         self.answers = answers
         self.resident = resident
         self.forks = forks
+        self.headers = headers
         self.spare: Spare | None = None
         self.standbys: list[Standby] = []
         self.most_standbys = 0  # until a program uses the GPU, or names it
@@ -157,6 +160,8 @@ class Server:
         if self.killed and not self.children:
             self.killed = False
             remove_half_written(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))
+        if self.headers:
+            link_headers(self.headers)
         try:
             child = self._waiting(question) or (self._fork(question) if self.forks else self._spawn(question))
         except OSError as error:
@@ -347,13 +352,15 @@ def _kill(pid: int, number: int, *, group: bool = True) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Serve on standard input and output; the program's own prints go to standard error. `words` name libraries to import beforehand."""
+    """Serve on standard input and output; the program's own prints go to standard error. `words` name the directory of precompiled
+    headers, which may be empty, and libraries to import beforehand."""
+    headers, *names = words
     requests, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     # Ctrl-C in the terminal reaches the whole group; the other side decides when we end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    server = Server(requests, answers)
+    server = Server(requests, answers, headers=headers)
     adopt_orphans()
     close_to_children()
     try:
@@ -366,10 +373,10 @@ def main(words: list[str]) -> None:
         server.forks = False
         with shortcut("forking"):
             server.forks = not warm.runs_device()
-        if words:
+        if names:
             from . import libraries
 
-            libraries.load(words)
+            libraries.load(names)
     except BaseException as error:
         server.send({"failed": f"{type(error).__name__}: {error}"})
         raise

@@ -33,6 +33,7 @@ from bot.workers import environment
 from bot.workers.declared import misfit
 from bot.workers.libraries import imports_of, libraries_of
 from bot.workers.process import has_raised
+from bot.workers.toolchain import lent_headers
 
 # Questions about scripts with the same libraries until these get a parent of their own, and the most such parents.
 OFTEN, MOST_WITH_LIBRARIES = 2, 2
@@ -323,7 +324,7 @@ class Pool:
         with open(self.log, "ab") as log:
             try:
                 process = box.start(
-                    command(self.python, "server", *libraries),
+                    command(self.python, "server", lent_headers(box), *libraries),
                     cwd=self.cwd,
                     env=env,
                     write=write,

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import platformdirs
 
+from bot.inside.protocol import HEADERS
 from bot.sandbox.files import Scratch, open_plain, read_plain, take_over
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import environment
@@ -35,7 +36,7 @@ tempfile.tempdir = os.environ["TORCHINDUCTOR_CACHE_DIR"]
 import torch
 torch.compile(lambda x: torch.relu(x) + 1)(torch.ones(8))
 """
-_HEADERS = "torchinductor_program/precompiled_headers"
+_LENT = "headers"
 _LIMIT = 120.0  # seconds
 _STEP = 0.1  # seconds between two looks whether the job is still wanted
 _LARGEST = 4096  # bytes; a kernel of a program is longer
@@ -46,6 +47,11 @@ def directory() -> Path:
     """Where the probes are kept: below TORCH_MINIFY_CACHE_DIR, or the user's directory for caches."""
     given = os.environ.get("TORCH_MINIFY_CACHE_DIR")
     return (Path(given) if given else platformdirs.user_cache_path("torch-minify")) / "instructions"
+
+
+def lent_headers(box: Sandbox) -> str:
+    """The directory in which processes of the sandbox `box` find precompiled headers, once they are there; empty without a sandbox."""
+    return str(box.scratch / _LENT) if box.on else ""
 
 
 def seed(cache: Path) -> None:
@@ -149,7 +155,7 @@ def keep(cache: Path) -> None:
 def keep_headers(cache: Path) -> list[str]:
     """Keep the precompiled headers that were made below the temporary directory `cache`; their names. See `keep`."""
     names = []
-    for compiled in (cache / _HEADERS).glob("*.h.*"):
+    for compiled in (cache / HEADERS).glob("*.h.*"):
         header = compiled.with_suffix("")
         with contextlib.suppress(OSError):
             if compiled.is_file() and header.is_file() and not compiled.is_symlink() and not header.is_symlink():
@@ -169,7 +175,7 @@ def _kept_headers() -> Path:
 
 def _lend_headers(names: list[str], box: Sandbox) -> None:
     """Let each process of the sandbox `box` find the kept headers with these `names` below its temporary directory."""
-    place = box.scratch / "headers"
+    place = box.scratch / _LENT
     for name in names:
         kept, lent = _kept_headers() / name, place / name
         if not lent.exists() and kept.is_file():
@@ -182,7 +188,7 @@ def _lend_headers(names: list[str], box: Sandbox) -> None:
             lent.chmod(0o644)
     if place.is_dir():
         # another thread may be starting a process, and looks through what it has
-        box.links = {**box.links, _HEADERS: place}
+        box.links = {**box.links, HEADERS: place}
 
 
 def _copied(source: Path, target: Path) -> None:

@@ -130,3 +130,18 @@ def test_instructions_that_work_are_probed_once(monkeypatch: pytest.MonkeyPatch,
     for code in ("one", "two"):
         assert [cpu_vec_isa.VecAVX2().check_build(code) for _ in range(2)] == [works, works]
     assert probed == ["avx2 one"] * times + ["avx2 two"] * times
+
+
+def test_headers_that_come_later_are_found_and_what_is_there_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "tmp/torchinductor_program/precompiled_headers"
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    cache.link_headers(str(tmp_path / "kept"))  # none yet
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept/one.h").write_text("kept", encoding="utf-8")
+    cache.link_headers(str(tmp_path / "kept"))
+    assert (place / "one.h").read_text(encoding="utf-8") == "kept"
+    (tmp_path / "kept/two.h").write_text("kept", encoding="utf-8")
+    (place / "two.h").write_text("own", encoding="utf-8")
+    (tmp_path / "kept/three.h").write_text("kept", encoding="utf-8")
+    cache.link_headers(str(tmp_path / "kept"))
+    assert [(place / name).read_text(encoding="utf-8") for name in ("one.h", "two.h", "three.h")] == ["kept", "own", "kept"]

@@ -96,3 +96,22 @@ def test_it_has_no_network_and_no_files_of_others(boxed: Pool, tmp_path: Path) -
     )
     assert outcome.status == "ok", outcome.text
     assert not (tmp_path / "new").exists()
+
+
+def test_they_find_a_header_that_was_kept_after_they_started(boxed: Pool) -> None:
+    """What makes it works beside the first run of a program; each worker compiled its own."""
+    assert boxed.box is not None
+    kept = boxed.box.scratch / "headers"
+    kept.mkdir()
+    kept.chmod(0o755)
+    (kept / "one.h").write_text("kept", encoding="utf-8")
+    (kept / "one.h").chmod(0o644)
+    outcome = ask(
+        boxed,
+        """
+        from torch._inductor.codecache import _HEADER_DIR as place
+        with open(f"{place}/one.h") as file:
+            assert file.read() == "kept"
+        """,
+    )
+    assert outcome.status == "ok", outcome.text
