@@ -11,7 +11,7 @@ from bot.action.ci import told_errors
 from bot.action.ci.compiles import ADVICE, CLASSES, EXPLAINS, HANDS_OVER, OVERWRITTEN, STRIDES, TRACED, TRACERS, ends_at_import
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import is_compiled, sign
-from bot.action.ci.python_words import JOINTS
+from bot.action.ci.python_words import HEADER, JOINTS
 from bot.action.ci.told_errors import MAX_LINE
 from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, PrintedTraceback, is_whole
 
@@ -42,6 +42,8 @@ _GRAPH = re.compile(
     r'^  File "<eval_with_key>[^"\n]{0,20}", line \d{1,9}, in forward\n {4}[^\n]{0,500}\b(?:submod_\d{1,9}|[lL]_self_modules_)',
     re.MULTILINE,
 )
+# A traceback up to its last frame, with the source of that one.
+_FRAMES = re.compile(r'.*\n  File "[^\n]+(?:\n {4}[^\n]+){0,2}', re.DOTALL)
 _COMPILES = "the log ends within a traceback, below what the program compiles"
 _SAID = f"{told_errors.TOLD}, and the log ends within a traceback"
 _TOLD_ABOVE = "the text tells what was raised, and the log ends within a traceback"
@@ -59,14 +61,19 @@ def is_of_compiler(block: PrintedTraceback) -> bool:
 
 
 def caused(failure: Failure) -> Failure:
-    """A `failure` whose traceback is cut off within a chain, by what the compiler raised above; any other as it is."""
+    """A `failure` whose traceback is cut off within a chain, by what the compiler raised above, or by those frames where it has none of
+    its own; any other as it is.
+    """
     joints = (failure.text.rfind(f"\n{joint}\n") for joint in JOINTS)
     above = replace(failure, text=failure.text[: max(*joints, 0)].rstrip())
     if not above.text or is_whole(failure.text) or not is_whole(above.text):
         return failure
     signature = sign(above)
+    if signature and _RAISED.intersection(signature.exception) and is_compiled(signature, above):
+        return above
     # any other class may be caught
-    return above if signature and _RAISED.intersection(signature.exception) and is_compiled(signature, above) else failure
+    frames = _FRAMES.match(above.text) if failure.text.endswith(f"{JOINTS[1]}\n\n{HEADER}") else None
+    return replace(failure, text=frames[0]) if frames else failure
 
 
 def completed(cut: Failure, lines: list[str], printed: tuple[PrintedTraceback, ...]) -> Failure:

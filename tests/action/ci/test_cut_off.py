@@ -8,6 +8,7 @@ from bot.action.ci import candidates
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.judge import judge, sign
 from bot.action.ci.paths import CheckoutPaths
+from bot.action.ci.python_words import HEADER, JOINTS
 
 FRAMES = """\
 Traceback (most recent call last):
@@ -17,6 +18,19 @@ Traceback (most recent call last):
     return lowered(x)
 """
 PROGRAM = FRAMES.partition('  File "/w/lib')[0]
+TRITON = f"""\
+{HEADER}
+  File "/w/lib/python3.12/site-packages/triton/backends/nvidia/compiler.py", line 356, in make_cubin
+    subprocess.run(made_up, check=True)
+  File "/usr/lib/python3.12/subprocess.py", line 571, in run
+    raise CalledProcessError(retcode, process.args,
+"""
+OWN_KERNEL = """\
+  File "/w/kernels.py", line 41, in made_up
+    kernel[grid](x)
+  File "/w/lib/python3.12/site-packages/triton/runtime/jit.py", line 330, in <lambda>
+    return lambda *args, **kwargs: self.run(grid=grid, warmup=False, *args, **kwargs)
+"""
 
 
 def verdicts(log: str) -> list[str | None]:
@@ -94,6 +108,25 @@ def test_a_fault_of_the_machine_in_the_words_around_a_traceback(words: str, expe
 def test_what_the_compiler_catches_itself(name: str, below: str, expected: list[str]) -> None:
     handled = "\n\nDuring handling of the above exception, another exception occurred:\n\n"
     assert verdicts(f"{FRAMES}{name}{handled}{below}") == expected
+
+
+@pytest.mark.parametrize(
+    ("frames", "below", "expected"),
+    [
+        (TRITON, f"{HEADER}\n", ["possible"]),
+        (FRAMES, f"{HEADER}\n", ["possible"]),
+        (PROGRAM, f"{HEADER}\n", []),
+        # what the program raised while it handled that one, and a kernel of its own
+        (TRITON, PROGRAM, []),
+        (f"{HEADER}\n{OWN_KERNEL}{TRITON.partition(chr(10))[2]}", f"{HEADER}\n", []),
+    ],
+)
+def test_a_log_ends_where_nothing_is_shown_yet_of_what_was_raised_next(frames: str, below: str, expected: list[str]) -> None:
+    raised = "subprocess.CalledProcessError: Command '['made-up']' returned non-zero exit status 255."
+    assert verdicts(f"{frames}{raised}\n\n{JOINTS[1]}\n\n{below}") == expected
+    if frames in (FRAMES, TRITON):
+        # what causes the next one was not caught
+        assert verdicts(f"{frames}{raised}\n\n{JOINTS[0]}\n\n{below}") == ["suggested"]
 
 
 @pytest.mark.parametrize("frames", ["", FRAMES])
