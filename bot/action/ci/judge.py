@@ -43,7 +43,7 @@ Verdict = Literal["suggested", "possible", "no"]
 # Raised by the compiler alone, also where its frames were cut out of the traceback.
 _COMPILERS = CLASSES | {"Unsupported", "TritonMissing", "CompilationError", "TorchDynamoException"}
 # Of these, what triton raises for any kernel.
-_OF_TRITON = frozenset({"CompilationError"})
+_OF_TRITON = frozenset({"CompilationError", "CompileTimeAssertionFailure", "PTXASError"})
 _OF_COMPILER = re.compile(
     r"^(?:torch(?:dynamo|inductor)\.|torch\.(?:_dynamo|_inductor|_functorch|_export|export|_subclasses\.fake_tensor|fx\.experimental\.symbolic_shapes)\.|triton\.(?:compiler|language|runtime)\.)[\w.]+(?::|$)",
     re.MULTILINE,
@@ -255,7 +255,7 @@ def _by_results(signature: Signature, failure: Failure) -> str:
 def quotes(signature: Signature, failure: Failure) -> bool:
     """Whether `failure`, of that `signature`, is of a process that only tells what another one raised, which was the compiler's."""
     last = next(iter(exceptions(failure.text)), None)
-    told = last is not None and bool(_QUOTES.search(last.message[-_END:]))
+    told = last is not None and not raised_in_own_kernel(failure.text) and bool(_QUOTES.search(last.message[-_END:]))
     return told and signature.kind is Kind.EXCEPTION and is_elsewhere(failure.text) and not _COMPARES.search(signature.message)
 
 

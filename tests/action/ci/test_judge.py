@@ -249,6 +249,7 @@ def test_a_driver_that_triton_gets_ready(called: str, broken: str | None) -> Non
 KERNEL = FRAME.format("site-packages/triton/runtime/jit.py", "run") + FRAME.format("site-packages/triton/compiler/compiler.py", "make_ir")
 OWN = FRAME.format("site-packages/made_up/ops.py", "rope") + KERNEL
 UNFIT = "triton.compiler.errors.CompilationError: at 9:4: made up"
+PTXAS = "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error\n`ptxas` stderr:\nmade up"
 
 
 @pytest.mark.parametrize(
@@ -256,6 +257,8 @@ UNFIT = "triton.compiler.errors.CompilationError: at 9:4: made up"
     [
         (IN_TEST + OWN, UNFIT, "no"),
         (IN_TEST + OWN, "triton.runtime.errors.OutOfResources: out of resource: made up", "no"),
+        (IN_TEST + OWN, PTXAS, "no"),
+        (IN_TEST + OWN, "triton.compiler.errors.CompileTimeAssertionFailure: at 9:4: made up", "no"),
         (IN_TEST + OWN + FRAME.format("lib/python3.12/pathlib.py", "open"), "FileNotFoundError: made up", "no"),
         (CALLED + OWN, UNFIT, "possible"),
         (CALLED + OWN, INDUCTOR + "CompilationError: at 9:4: made up", "suggested"),
@@ -264,10 +267,16 @@ UNFIT = "triton.compiler.errors.CompilationError: at 9:4: made up"
         (IN_TEST + FRAME.format("tmp/torchinductor_me/ab/cab.py", "call") + KERNEL, UNFIT, "suggested"),
         # what is cut off above may be the compiler's
         (KERNEL, UNFIT, "suggested"),
+        (KERNEL, PTXAS, "suggested"),
+        (LOWERING + KERNEL, PTXAS, "suggested"),
     ],
 )
 def test_a_kernel_that_a_program_launches_itself(frames: str, said: str, expected: str) -> None:
     assert verdict(raised(frames, said)) == expected
+    # so Triton raises what its own processes say
+    handled = raised(KERNEL, "subprocess.CalledProcessError: Command '['made-up']' returned non-zero exit status 255.").text
+    joint = "\n\nDuring handling of the above exception, another exception occurred:\n\n"
+    assert verdict(Failure("test_a", TEST, f"{handled}{joint}{raised(frames, said).text}")) == expected
 
 
 SERVER = "RuntimeError: Engine core initialization failed. See root cause above."
