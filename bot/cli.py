@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from bot import __version__
 from bot.engine.inputs.taken import ACCEPTED
@@ -164,7 +165,10 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
         if arguments.command is not None and rest:
             grammar.error("arguments after -- belong to a SCRIPT; with --command write them into the command")
         try:
-            with tempfile.TemporaryDirectory(prefix="torch-minify-input-", ignore_cleanup_errors=True) as scratch:
+            with (
+                _whoever_reads(),
+                tempfile.TemporaryDirectory(prefix="torch-minify-input-", ignore_cleanup_errors=True) as scratch,
+            ):
                 os.chmod(scratch, 0o755)  # a program of an account of its own reads its script there
                 return _run(grammar, arguments, rest, Path(scratch))
         except OSError as error:
@@ -190,6 +194,41 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
     from bot.engine import doctor_command
 
     return doctor_command.main(arguments.python)
+
+
+class _UntilUnread:
+    """The `stream`, on which what can no longer be written is lost, and nothing else."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextlib.contextmanager
+def _whoever_reads() -> Iterator[None]:
+    """The job goes on where nobody reads what it says (`| head`), or the file for that is full; its exit status is that of its result."""
+    usual = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = _UntilUnread(sys.stdout), _UntilUnread(sys.stderr)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = usual
+        for stream in usual:
+            try:
+                stream.flush()
+            except OSError:  # Python tries once more at its end, and would leave with 120
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _alone(arguments: argparse.Namespace) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +185,42 @@ def test_a_command(asked: list[Options], script: str) -> None:
 def test_exit_statuses(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch, status: Any) -> None:
     monkeypatch.setattr(bot.engine.job.Job, "answer", Result(status=status))
     assert main(["run", script]) == EXIT_STATUS[status]
+
+
+_SAYS_MUCH = """
+import sys
+import bot.cli, bot.engine.job
+from bot.models.result import Result
+
+class Job:
+    def __init__(self, options):
+        pass
+
+    def run(self):
+        sys.stderr.write("told")
+        sys.stdout.write("said" * 9000 + "\\n")
+        sys.stdout.write("said")
+        sys.stdout.flush()
+        return Result(status="reproduced")
+
+bot.engine.job.Job = Job
+sys.exit(bot.cli.main(["run", sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize("full", [True, False])
+def test_whoever_reads_what_is_said_is_not_asked_for_the_exit_status(script: str, stream: str, *, full: bool) -> None:
+    """A disk that was full made it 120, and `| head` ended the job."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open("/dev/full", "wb") if full else os.fdopen(theirs, "wb") as gone:
+        streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, stream: gone}
+        done = subprocess.run(
+            [sys.executable, "-c", _SAYS_MUCH, os.path.abspath(script)], cwd=Path(cli.__file__).parents[1], check=False, **streams
+        )
+    assert done.returncode == EXIT_STATUS["reproduced"], done.stderr
+    assert not (done.stderr or b"").replace(b"told", b"")
 
 
 def test_a_directory_that_cannot_be_used(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch) -> None:
