@@ -344,7 +344,7 @@ ALIKE = [
     {"188218_fracmaxpool0", "form_pool_aten"},
     {"190856_jacfwd2_segv", "crash_kernel"},
     {"aoti_188213_scatter", "large_resnet_scatter"},
-    {"aoti_cpp_compile_error", "bwd_cpp_compile_error", "cpp_compile_error", "form_relu_aten"},
+    {"aoti_cpp_compile_error", "bwd_cpp_compile_error", "cpp_compile_error", "form_relu_aten", "kernel_alone"},
     {"bwd_runtime_error", "cpp_runtime_error"},
     {"dyn_fake_shape", "dyn_fake_shape_module"},
     {"form_lowering_aoti", "lowering_assert"},
