@@ -82,9 +82,11 @@ _HANG = f"""
             library.pause()
 """
 
+# Neither in the whole program nor in what is to come of it, where some versions of torch fail by that alone.
 _SOMETIMES = """
     import zlib
-    if zlib.crc32(f"SALT {sorted(names)} {len(graph.nodes)}".encode()) % 3 == 0:
+    candidate = len(graph.nodes) < 18 and names != {"sin", "tanh", "sigmoid"}
+    if candidate and zlib.crc32(f"SALT {sorted(names)} {len(graph.nodes)}".encode()) % 3 == 0:
         import ctypes, inspect, os, signal, subprocess, sys, threading
 """
 
