@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.action.ci import told_stacks
+from bot.action.ci import attempts, told_stacks
 from bot.action.ci.pasted import Marks, dedented, restored, unflattened, unrecorded
 from bot.action.ci.python_words import HEADER
 
@@ -162,6 +162,7 @@ def read(log: str) -> Lines:
     dedented(text)
     unflattened(text)
     _outdent(text, who)
+    attempts.drop_earlier(text)
     return Lines(text, who)
 
 

@@ -38,6 +38,7 @@ _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), com
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
 _TESTED = re.compile(r"(?:={2,} .{0,200}\b)?\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
+_NOT_ALL = re.compile(r"\d (?:failed|error)")
 _STARTS = re.compile(r"={2,} test session starts ={2,}$")
 _RUN_AGAIN = "To execute this test, run"
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
@@ -220,7 +221,8 @@ class _Log:
 
     def _untitled(self) -> Iterator[Failure]:
         """What pytest shows of a failure of the compiler, in an excerpt that begins below the title."""
-        failure = untitled.shown_in(self.lines.text)
+        text, end = self.lines.text, self._tested
+        failure = untitled.shown_in(text if end < 0 or _NOT_ALL.search(text[end]) else text[end + 1 :])
         if failure and is_compiled(sign(failure), failure):
             yield failure
 

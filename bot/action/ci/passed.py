@@ -14,8 +14,8 @@ _MARKS = r"(?: {1,80}\[ {0,3}\d{1,3}%\]| \[\d{1,9}\.\d{1,9}s\])*"
 _ENDED = re.compile(rf"(?:PASSED|XFAIL|XPASS|SKIPPED){_MARKS}(?: \([^\n]{{0,500}}\))?{_MARKS}$")
 # What begins the line of a test, and ends it where the test printed nothing.
 _BEGUN = re.compile(r"[^\s:`]{1,500}\.py::\S{1,500}(?: |$)")
-# Above what is shown of those that did not fail; and above, or below, anything else.
-NO_FAILURES = re.compile(r"^=+ (?:PASSES|XPASSES|XFAILURES) =+$")
+# Above what is shown of those that did not fail, or that were run again; and above, or below, anything else.
+NO_FAILURES = re.compile(r"^=+ (?:PASSES|XPASSES|XFAILURES|RERUNS|rerun test summary info) =+$")
 _RULE = re.compile(r"={2,} .{0,200} ={2,}$")
 _TOLD = re.compile(r" (?:PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED|RERUN)\b[^\n]{0,600}$")
 
