@@ -38,7 +38,7 @@ from bot.engine.workspace import FULL, NotOurs, Workspace
 from bot.failure.signature import refusal
 from bot.machine import facts
 from bot.models.failure import Kind
-from bot.models.result import ReasonCode, Result, Status, VerificationFacts
+from bot.models.result import ReasonCode, Result, Status
 from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
 from bot.oracle.judge import Judge
@@ -201,7 +201,7 @@ class Job:
         best, step = self._found.search or self._trail.best, self._trail.confirmed
         if step is not None:
             finished = best is not None and best.fixed_point
-            self._found = replace(self._found, search=replace(step, fixed_point=finished), proof=_confirmation(step))
+            self._found = replace(self._found, search=replace(step, fixed_point=finished), proof=step.confirmation())
         else:
             self._found = replace(self._found, search=best)
 
@@ -245,8 +245,7 @@ class Job:
             self._found = replace(self._found, reproduction=reproduction)
             prover, search, result = self._reduced(reproduction, pool, self._ledger)
         self._found = replace(self._found, search=result)
-        regions, oracle = reproduction.capture.regions, search.oracle
-        explainer = Explainer(self.options, self.space, pool, oracle, prover, regions, reproduction.limit)
+        explainer = Explainer(self.options, self.space, pool, search.oracle, prover, reproduction.capture.regions, reproduction.limit)
         self._prove_and_explain(prover, result, explainer)
 
     def _reduced(self, reproduction: Reproduction, pool: Pool, ledger: Ledger) -> tuple[Prover, Search, SearchResult]:
@@ -286,10 +285,15 @@ class Job:
 
     def _on_confirmed(self, step: SearchResult, position: int) -> None:
         """Write a confirmed step at once. This runs in the confirmer's thread, while the search does not touch the findings."""
-        found = replace(self._found, search=step, proof=_confirmation(step))
+        found = replace(self._found, search=step, proof=step.confirmation())
         self._write_repro(found)
         self._trail.confirm(position)
-        self.space.save(self._result(found, Ending("error", "interrupted", self._cut_short(found))))
+        self._save(found, "error")
+
+    def _save(self, found: Findings, status: Status) -> None:
+        """Write the result that there is if nothing comes after it."""
+        ending = Ending(status, "interrupted", self._cut_short(found), code="flaky" if status == "flaky" else None)
+        self.space.save(self._result(found, ending))
 
     def _prove(self, prover: Prover, result: SearchResult) -> None:
         """Fresh processes, without anything of ours, decide."""
@@ -306,6 +310,8 @@ class Job:
         found = replace(self._found, search=result, proof=replace(proof, seconds=time.monotonic() - started))
         if proof.holds:
             self._write_repro(found)
+            # at once: what explains it takes minutes, in which the result of an earlier repro would stand beside this one
+            self._save(found, found.status(self.options.verify_runs))
         self._found = found
 
     def _told(self, proof: Proof) -> Proof:
@@ -361,8 +367,7 @@ class Job:
     def _write_repro(self, found: Findings) -> None:
         assert found.reproduction is not None
         assert found.proof is not None
-        nearness = found.reproduction.nearness
-        text = with_header(found.proof.text, found.shown(), found.proof.facts, self._versions, nearness)
+        text = with_header(found.proof.text, found.shown(), found.proof.facts, self._versions, found.reproduction.nearness)
         self.space.write(self.space.repro, text)
 
     # --- small things
@@ -393,8 +398,3 @@ class Job:
         finally:
             for number, handler in saved.items():
                 signal.signal(number, handler)
-
-
-def _confirmation(step: SearchResult) -> Proof:
-    """What a confirmation of a step is worth: one run."""
-    return Proof(step.final(), VerificationFacts(runs=1, same=1, eager="passes", rule=step.rule))

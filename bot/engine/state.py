@@ -131,6 +131,10 @@ class SearchResult:
         """The script as it would be posted: with its recorded inputs inside."""
         return render(embed_blobs(self.program)) if self.program is not None else self.text
 
+    def confirmation(self) -> Proof:
+        """What a confirmation of this step is worth: one run."""
+        return Proof(self.final(), VerificationFacts(runs=1, same=1, eager="passes", rule=self.rule))
+
 
 @dataclass(frozen=True)
 class Proof:

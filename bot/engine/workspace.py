@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -18,6 +19,15 @@ from bot.sandbox.files import copy_plain_file, copy_plain_tree, remove
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARK = "result.json"
 _NEW = ".new"  # what is at the end of the name of a file that is being written
+
+
+def sha256_of(path: Path) -> str:
+    """The hash of what the file `path` holds."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as opened:
+        while block := opened.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 class NotOurs(Exception):
@@ -119,12 +129,13 @@ class Workspace:
         def name(path: Path, written: bool) -> str | None:
             return path.name if written and path.exists() else None
 
-        return Files(
-            repro=name(self.repro, repro),
-            exported_program=name(self.exported, exported),
-            exported_text=name(self.exported_text, exported),
-            kernel=name(self.kernel, kernel),
-        )
+        found = {
+            "repro": name(self.repro, repro),
+            "exported_program": name(self.exported, exported),
+            "exported_text": name(self.exported_text, exported),
+            "kernel": name(self.kernel, kernel),
+        }
+        return Files(**found, sha256={one: sha256_of(self.root / one) for one in found.values() if one})
 
     def bring_exported(self, place: Path) -> None:
         """Bring the exported program that a worker wrote into the directory `place`, until its script is proven."""

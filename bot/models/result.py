@@ -130,6 +130,9 @@ class Files(Model):
     exported_program: str | None = None
     exported_text: str | None = Field(default=None, description="the exported program as `print` shows it")
     kernel: str | None = None
+    sha256: dict[str, str] | None = Field(
+        default=None, description="of each of these files, by its name: others were exchanged, or changed; null: not known"
+    )
 
 
 class Elsewhere(Model):

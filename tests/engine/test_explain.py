@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from bot.engine.options import Options
 from bot.engine.proof import Prover
 from bot.engine.state import Proof, SearchResult
 from bot.engine.target import Target
+from bot.engine.workspace import Workspace
 from bot.models.result import Result, VerificationFacts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -31,9 +33,27 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, room: int) -> Result
     return result
 
 
+def hash_of(tmp_path: Path, name: str) -> str:
+    return hashlib.sha256((tmp_path / "out" / name).read_bytes()).hexdigest()
+
+
 @pytest.mark.parametrize("room", [pytest.param(1, id="after the proof", marks=pytest.mark.all), pytest.param(4, id="beside it")])
 def test_it_is_the_same_whenever_it_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int) -> None:
+    before: list[Result | None] = []
+    publish = Workspace.publish
+
+    def watched(space: Workspace, *, exported: bool, kernel: str | None) -> None:
+        before.append(space.earlier())
+        publish(space, exported=exported, kernel=kernel)
+
+    monkeypatch.setattr(Workspace, "publish", watched)
     result = run(tmp_path, monkeypatch, room=room)
+    # what is proven stands there with its repro, whatever becomes of its explanation
+    [told] = before
+    assert told is not None
+    assert (told.status, told.ended_by, told.files.sha256) == ("minimized", "interrupted", {"repro.py": hash_of(tmp_path, "repro.py")})
+    names = {"repro.py", "exported_program.pt2", "exported_program.txt"}
+    assert result.files.sha256 == {name: hash_of(tmp_path, name) for name in names}
     assert (result.status, result.reduction.ops_after) == ("minimized", 1)
     assert result.exported_program is not None
     assert result.files.exported_program is not None

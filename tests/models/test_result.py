@@ -46,7 +46,7 @@ def test_the_keys_that_others_rely_on() -> None:
     assert "schema_" not in data
     assert data["signature"]["exception"] == ["A", "B"]
     assert data["signature"]["fingerprint"] == ERROR.fingerprint
-    assert data["files"] == {"repro": "repro.py", "exported_program": None, "exported_text": None, "kernel": None}
+    assert data["files"] == {"repro": "repro.py", "exported_program": None, "exported_text": None, "kernel": None, "sha256": None}
     assert data["reduction"]["ops_after"] == 1
 
 

@@ -7,16 +7,19 @@ with harmless names from what comes, within bounds.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import subprocess
 import sys
 import tarfile
+import time
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from bot.action.archives import holds_secret
 from bot.action.minify.isolation import Account
+from bot.action.minify.result_set import TORN, ResultSet, waiting
 from bot.action.minify.scrub import CHANGED, LONGEST, is_program, is_text, scrubbed
 from bot.action.redaction import redact
 
@@ -35,6 +38,8 @@ _LONGEST_NAME = 4096
 _MODE = 0o644
 # Seconds for the process that reads the files to end, once it has written all of them.
 _TO_END = 5.0
+# Looks at files that are being exchanged, and seconds between them.
+_LOOKS, _PAUSE = 3, 0.2
 
 # Run under the account: the first argument is its directory, the second one below it that is not wanted.
 _ARCHIVE = """
@@ -75,11 +80,21 @@ def hand_over(account: Account, source: Path, target: int, without: Path | None 
     """Bring the plain files below `source`, which is the `account`'s, to the directory with the descriptor `target`.
 
     Returns what was left behind, with the reason. `without` is a directory below `source` that is not wanted. An existing file is replaced
-    in one step.
+    in one step, and the files of a result together, or not at all.
 
     Raises:
         OSError: no process could be started.
     """
+    left = _look(account, source, target, without)
+    for _ in range(_LOOKS - 1):
+        if TORN not in left:
+            break
+        time.sleep(_PAUSE)
+        left = _look(account, source, target, without)
+    return left
+
+
+def _look(account: Account, source: Path, target: int, without: Path | None) -> list[str]:
     words = [sys.executable, "-I", "-S", "-c", _ARCHIVE, str(source), str(without or ""), str(_DEEPEST)]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     # the engine may still run under this account
@@ -104,6 +119,7 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
     """
     left: list[str] = []
     changed: list[str] = []
+    result = ResultSet(target)
     copied = taken = searched = read = 0
     try:
         with tarfile.open(fileobj=stream, mode="r|") as archive:
@@ -124,17 +140,22 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
                 if reason is None:
                     searched += text
                     try:
-                        changed += [entry.name] if _write(archive, entry, target) else []
+                        changed += [entry.name] if _write(archive, entry, target, result) else []
                         copied, taken = copied + 1, taken + entry.size
                     except OSError as error:
                         reason = error.strerror or "cannot be written"
                 if reason is not None:
+                    result.refused.add(entry.name)
                     left.append(f"{entry.name[:200]!r}: {reason}")
     except (tarfile.TarError, EOFError, ValueError):
         pass  # it breaks off, as where the process that writes it was ended
     except (OverflowError, RecursionError) as error:
         left.append(f"what comes after: its header cannot be read ({type(error).__name__})")
-    _note(changed, target)
+    try:
+        if not result.settle(lambda kept: _note([name for name in changed if name in kept or not result.holds(name)], target)):
+            left.append(TORN)
+    except OSError as error:
+        left.append(f"the result: {error.strerror}")
     return left
 
 
@@ -165,8 +186,9 @@ def _unwanted(entry: tarfile.TarInfo, copied: int, taken: int) -> str | None:
     return f"more than {MOST_BYTES >> 20} MiB in all" if taken + entry.size > MOST_BYTES else None
 
 
-def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> bool:
-    """Put one file to its place below the descriptor `target`, through no link. Whether something was replaced in it."""
+def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int, result: ResultSet) -> bool:
+    """Put one file to its place below the descriptor `target`, through no link; one of the `result` waits there for the others. Whether
+    something was replaced in it."""
     path = PurePosixPath(entry.name)
     content = archive.extractfile(entry)
     if content is None:
@@ -180,15 +202,16 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> boo
             os.close(place)
             place = below
         # hidden: where we are killed meanwhile, it is uploaded without having been searched
-        new = f".{path.name}.new"
+        new = waiting(path.name)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new, dir_fd=place)
         try:
-            clean, text = _fill(new, place, path, content)
-            os.replace(new, path.name, src_dir_fd=place, dst_dir_fd=place)
+            clean, text, sha = _fill(new, place, path, content)
+            if not result.takes(str(path), sha, text):
+                os.replace(new, path.name, src_dir_fd=place, dst_dir_fd=place)
         except OSError:
             # nor may an older one stand beside what is newer
-            for name in (new, path.name):
+            for name in (new, *(() if result.holds(str(path)) else (path.name,))):
                 with contextlib.suppress(OSError):
                     os.unlink(name, dir_fd=place)
             raise
@@ -197,18 +220,20 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int) -> boo
     return clean != text
 
 
-def _fill(name: str, place: int, path: PurePosixPath, content: IO[bytes]) -> tuple[bytes, bytes]:
+def _fill(name: str, place: int, path: PurePosixPath, content: IO[bytes]) -> tuple[bytes, bytes, str]:
     """Write the `content` of the file `path` to `name` in the directory with the descriptor `place`; a text as it is there, and as it
-    came."""
+    came, and the hash of what came."""
     held = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=place)
     with os.fdopen(held, "w+b") as written:
         clean = text = content.read(LONGEST) if is_text(path) else b""
+        digest = hashlib.sha256(text)
         if text:
             clean = scrubbed(path, text)
             written.write(clean)
         else:
             while block := content.read(1 << 20):
                 written.write(block)
+                digest.update(block)
         if is_program(path) and holds_secret(written):
             raise OSError(22, "a secret or a personal path in it, or no archive")
-    return clean, text
+    return clean, text, digest.hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import shutil
@@ -18,8 +19,10 @@ import pytest
 from bot.action.minify import handover
 from bot.action.minify.handover import hand_over, receive
 from bot.action.minify.isolation import Account
+from bot.action.minify.result_set import TORN
 from bot.action.minify.scrub import CHANGED
 from bot.action.report.result_dir import Folder, section
+from bot.models.result import Files, Result
 from bot.sandbox import accounts
 from bot.sandbox.files import remove
 from tests.action.report import reports
@@ -370,3 +373,67 @@ def test_what_runs_under_the_account_goes_on(tmp_path: Path, target: int) -> Non
     finally:
         engine.end()
         shutil.rmtree(source)
+
+
+def result_of(repro: str | None, *, named: bool = True) -> str:
+    """A result whose repro has this text."""
+    sha = {} if repro is None else {"repro.py": hashlib.sha256(repro.encode()).hexdigest()}
+    return Result(status="error", files=Files(repro="repro.py" if sha else None, sha256=sha if named else None)).to_json()
+
+
+OLD, NEW = "x = 1\n", "x = 2\n"
+
+
+@pytest.mark.parametrize(
+    ("came", "kept"),
+    [
+        # what is exchanged while it is looked at, or was when the engine died between two files: the set before it stays
+        ({"repro.py": OLD, "result.json": result_of(NEW)}, None),
+        ({"repro.py": NEW, "result.json": result_of(OLD)}, None),
+        ({"result.json": result_of(NEW)}, None),
+        ({"repro.py": NEW}, None),
+        ({"repro.py": NEW, "result.json": result_of(NEW)}, {"repro.py", "result.json"}),
+        # what a result does not name is not about it, or not yet
+        ({"repro.py": NEW, "kernel.py": "k", "result.json": result_of(NEW)}, {"repro.py", "result.json"}),
+        ({"repro.py": NEW, "result.json": result_of(None)}, {"result.json"}),
+        # one that says nothing of its files
+        ({"repro.py": NEW, "kernel.py": "k", "result.json": result_of(NEW, named=False)}, {"repro.py", "kernel.py", "result.json"}),
+    ],
+)
+def test_files_that_do_not_belong_together_are_not_handed_on(
+    tmp_path: Path, target: int, came: dict[str, str], kept: set[str] | None
+) -> None:
+    before = {"repro.py": OLD, "result.json": result_of(OLD)}
+    receive(archive(*((name, text.encode()) for name, text in before.items())), target)
+    left = receive(archive(("original/log.txt", b"log"), *((name, text.encode()) for name, text in came.items())), target)
+    assert found(tmp_path) == {"original/log.txt": "log", **(before if kept is None else {name: came[name] for name in kept})}
+    assert left == ([TORN] if kept is None else [])
+
+
+def test_a_look_in_the_middle_of_an_exchange_is_made_again(tmp_path: Path, target: int, altered: Callable[[str], None]) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "repro.py").write_text(OLD)
+    (source / "result.json").write_text(result_of(OLD))
+    # when the first was read, another repro comes, and a result that is about it
+    exchange = [(str(source / "repro.py"), NEW), (str(source / "result.json"), result_of(NEW))]
+    altered(
+        f"""import tarfile
+add = tarfile.TarFile.addfile
+def late(*given):
+    add(*given)
+    for name, text in {exchange!r}:
+        open(name, "w").write(text)
+tarfile.TarFile.addfile = late"""
+    )
+    assert hand_over(Account(), source, target) == []
+    assert found(tmp_path) == {"repro.py": NEW, "result.json": result_of(NEW)}
+
+
+def test_what_was_replaced_is_said_of_the_files_that_stay(tmp_path: Path, target: int) -> None:
+    home = "x = '/home/bob/x'\n"
+    receive(archive(("repro.py", home.encode()), ("result.json", result_of(home).encode())), target)
+    assert receive(archive(("repro.py", NEW.encode()), ("result.json", result_of(home).encode())), target) == [TORN]
+    assert found(tmp_path)[CHANGED] == "repro.py\n"
+    assert receive(archive(("repro.py", NEW.encode()), ("result.json", result_of(NEW).encode())), target) == []
+    assert CHANGED not in found(tmp_path)
