@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from bot.action.archives import UNREADABLE, beginning
 
@@ -23,28 +24,45 @@ def never() -> bool:
     return False
 
 
+@dataclass
+class _Room:
+    """What may still be read: `files`, and `left` bytes of them."""
+
+    files: int
+    left: int
+
+
 def members(archive: bytes, wanted: Callable[[str], bool], late: Late = never) -> Iterator[tuple[str, bytes]]:
-    """Names and contents of the files in the zip file `archive` whose names are `wanted`, until it is `late`.
+    """Names and contents of the files whose names are `wanted` in the zip file `archive`, and in zip files in it, until it is `late`.
 
     What is unreadable or too large is skipped.
     """
-    left = MAX_ALL
+    return _members(archive, wanted, late, _Room(MAX_FILES, MAX_ALL), inner=True)
+
+
+def _members(archive: bytes, wanted: Callable[[str], bool], late: Late, room: _Room, *, inner: bool) -> Iterator[tuple[str, bytes]]:
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-            names = [info for info in opened.infolist() if wanted(info.filename)]
-            for info in names[:MAX_FILES]:
-                if late():
+            for info in opened.infolist():
+                packed = inner and info.filename.lower().endswith(".zip")
+                if not packed and not wanted(info.filename):
+                    continue
+                if room.files <= 0 or late():
                     return
+                room.files -= 1
                 try:
-                    content = beginning(opened, info, min(MAX_FILE, left) + 1)
+                    content = beginning(opened, info, min(MAX_FILE, room.left) + 1)
                 except RuntimeError:  # locked, or compressed in a way that is not read: found out at once
                     continue
                 except UNREADABLE:  # maybe in its last byte
-                    left = max(0, left - MAX_FILE)
+                    room.left = max(0, room.left - MAX_FILE)
                     continue
-                if len(content) > min(MAX_FILE, left):
+                if len(content) > min(MAX_FILE, room.left):
                     continue
-                left -= len(content)
-                yield info.filename, content
+                room.left -= len(content)
+                if packed:
+                    yield from _members(content, wanted, late, room, inner=False)
+                else:
+                    yield info.filename, content
     except UNREADABLE:
         return

@@ -6,9 +6,11 @@ import re
 from xml.etree import ElementTree
 
 from bot.action.ci.archive import Late, members, never
-from bot.action.ci.failing_test import Failure, pytest_id, repository_path
+from bot.action.ci.failing_test import Failure, Seen, pytest_id, repository_path
 from bot.action.ci.lines import plain
+from bot.action.ci.pytest_log import CRASHED, DIED, ERROR
 from bot.action.ci.pytest_text import as_traceback, own_source
+from bot.action.ci.python_words import HEADER
 
 MAX_FAILURES = 2_000
 # What no XML may hold, but what a program printed does, colors above all: as it is, and as a reference.
@@ -61,17 +63,22 @@ def _root(xml: bytes | str) -> ElementTree.Element:
 
 
 def _failure(case: ElementTree.Element, wrong: ElementTree.Element, job: str) -> Failure:
-    text = plain(wrong.text or wrong.get("message") or "")
+    said = plain(wrong.get("message") or "")
+    # without a traceback the message is all that there is
+    text = plain(wrong.text or "").strip("\n") or (f"{HEADER}\n{said}" if ERROR.match(said) else said)
     name, where = case.get("name") or "", case.get("classname") or ""
     module, classes = _split(where)
     file = repository_path(case.get("file") or (module.replace(".", "/") + ".py" if module else ""))
     qualified = ".".join([*classes, name])
     test = pytest_id(file, qualified) if file and name else ""
+    if crashed := CRASHED.match(text.strip()):
+        return Failure(qualified, test or crashed["id"], "", job=job, seen=Seen.DEATH, note=DIED)
     return Failure(qualified, test, as_traceback(text) or text, job=job, source=own_source(text))
 
 
 def _split(where: str) -> tuple[str, list[str]]:
-    """Module and classes of a `classname`: `tests.test_x.TestY` is a class in a module, as its capital says."""
+    """Module and classes of a `classname`: `tests.test_x.TestY` is a class in a module, as its capital says; so may a directory's be."""
     parts = where.split(".") if where else []
-    at = next((i for i, part in enumerate(parts) if part[:1].isupper() or part.lstrip("_")[:1].isupper()), len(parts))
+    first = max((i for i, part in enumerate(parts) if part.startswith("test_") or part.endswith("_test")), default=0)
+    at = next((i for i, part in enumerate(parts) if i >= first and part.lstrip("_")[:1].isupper()), len(parts))
     return ".".join(parts[:at]), parts[at:]

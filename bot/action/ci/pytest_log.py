@@ -57,14 +57,16 @@ _CUT = re.compile(r"([a-z_]\w{0,60})(?:(?:\.\w{0,100}){0,9}?\.\.\.|(?:\.[a-z_]\w
 # A test of unittest's, which may be written in another file than its class.
 _SELF = re.compile(r"^self = <(?P<module>[\w.]{1,300})\.\w{1,200} testMethod=\w{1,300}>$", re.MULTILINE)
 _STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
-_ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
+ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
 _RUNNING = re.compile(
     # PyTorch's runner names the test that it lets run alone
     r"^(?:(?:stepcurrent: .{1,60}\. )?Running (?:only|1 items in this shard:) )?"
     r"(?P<id>[^\s:`]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)"
 )
+_ROOT = re.compile(r"rootdir: (?P<root>/[^,\n]{1,500})(?:,|$)")
 _TIMEOUT = re.compile(r"^(?:Failed: )?Timeout \(?>")
-_CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running '(?P<id>[^\n]{1,1000})'$")
+DIED = "the process died while it ran the test"
+CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running '(?P<id>[^\n]{1,1000})'$")
 # pytest-forked, instead of an error.
 _SIGNALED = re.compile(r"^:-1: running the test CRASHED with signal (?P<number>\d{1,3})$")
 # Where the compiler's classes of errors are, and characters by which the beginning of such a name is known.
@@ -123,6 +125,12 @@ def _title(test: str) -> str:
 
 def _is_captured(line: str) -> bool:
     return line.startswith("-") and line.endswith("-") and bool(_CAPTURED.match(line))
+
+
+def root_of(lines: list[str]) -> str:
+    """The directory from which pytest's ids count, as it says in `lines`; empty where it does not, or one run of it says another."""
+    roots = {found["root"] for line in lines if line.startswith("rootdir: ") and (found := _ROOT.match(line))}
+    return roots.pop() if len(roots) == 1 else ""
 
 
 def sections(lines: list[str]) -> Iterator[ShownFailure]:
@@ -270,9 +278,9 @@ class PytestLog:
     def _shown(self, section: ShownFailure, file: str = "") -> Failure:
         """The failure in `section`, within which the log may end; `file` is that of its test, if the progress says so."""
         body, below = self._parts(section)
-        crashed = next((found for line in body.split("\n")[:20] if (found := _CRASHED.match(line))), None)
+        crashed = next((found for line in body.split("\n")[:20] if (found := CRASHED.match(line))), None)
         if crashed:
-            return Failure(crashed["id"], crashed["id"], "", seen=Seen.DEATH, note="the process died while it ran the test")
+            return Failure(crashed["id"], crashed["id"], "", seen=Seen.DEATH, note=DIED)
         name = _CASE.sub("", _STAGE.sub("", section.title))
         if signaled := _SIGNALED.match(body.strip()):
             return _died(name, self._named(name, body), int(signaled["number"]))
@@ -302,7 +310,7 @@ class PytestLog:
         for each in self._summary:
             name = each.test.partition("::")[2].replace("::", ".") or each.test
             # a line that was cut to the width of a terminal may end within the error's class
-            whole = bool(_ERROR.match(each.said)) and not (each.said.endswith("...") and ":" not in each.said)
+            whole = bool(ERROR.match(each.said)) and not (each.said.endswith("...") and ":" not in each.said)
             if _of_compiler(each.said):
                 yield Failure(name, each.test, "", seen=Seen.NAMED, note=f"its line is cut off in a name of the compiler's: {each.said}")
             elif (package := _CUT.match(each.said)) and not any(ours.startswith(package[1]) for ours in ("torch", "triton", "assert")):

@@ -226,7 +226,7 @@ def test_a_report_with_files_and_without_classes() -> None:
     <testcase name="test_b" classname="pkg.test_b.TestB"><failure message="x">ValueError: y</failure><system-out>z</system-out></testcase>
     <testcase name="test_c" classname="pkg.test_b"><skipped/></testcase></testsuite></testsuites>"""
     assert [(failure.test, failure.text) for failure in junit.failures(xml)] == [
-        ("test/a.py::test_a", "ValueError: m"),
+        ("test/a.py::test_a", "Traceback (most recent call last):\nValueError: m"),
         ("pkg/test_b.py::TestB::test_b", "ValueError: y"),
     ]
 

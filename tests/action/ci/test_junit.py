@@ -1,0 +1,80 @@
+"""JUnit XML as writers other than pytest's own leave it."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+import pytest
+
+from bot.action.ci import archive, junit
+from bot.action.ci.failing_test import Seen
+from bot.action.ci.judge import sign
+
+
+def report(case: str) -> bytes:
+    return f"<testsuites><testsuite>{case}</testsuite></testsuites>".encode()
+
+
+def zipped(files: dict[str, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in files.items():
+            made.writestr(name, content)
+    return buffer.getvalue()
+
+
+CASE = '<testcase classname="tests.test_a" name="test_b"><failure message="{}">{}</failure></testcase>'
+ERROR = "torch._inductor.exc.InductorError: LoweringException: AssertionError: made up"
+
+
+def test_a_report_in_a_zip_file_in_the_artifact() -> None:
+    whole = report(CASE.format("", "made up"))
+    assert len(junit.in_archive(zipped({"reports.zip": zipped({"a.xml": whole}), "b.xml": whole}))) == 2
+    # no deeper: each would unpack to more
+    assert junit.in_archive(zipped({"a.zip": zipped({"b.zip": zipped({"a.xml": whole})})})) == ()
+
+
+def test_what_is_read_of_zip_files_in_an_artifact_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = zipped({f"{number}.xml": report(CASE.format("", "made up")) for number in range(5)})
+    monkeypatch.setattr(archive, "MAX_FILES", 7)
+    assert len(junit.in_archive(zipped({"a.zip": inner, "b.zip": inner}))) == 5
+    monkeypatch.setattr(archive, "MAX_FILES", 99)
+    monkeypatch.setattr(archive, "MAX_ALL", len(inner) + 400)
+    assert len(junit.in_archive(zipped({"a.zip": inner, "b.zip": inner}))) == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "said"), [(ERROR, "InductorError: LoweringException: AssertionError: made up"), ("assert 1 == 2", None)]
+)
+def test_an_error_without_its_traceback(message: str, said: str | None) -> None:
+    """As pytest's `--tb=no` leaves it."""
+    (failure,) = junit.failures(report(CASE.format(message, "")))
+    signature = sign(failure)
+    assert signature is not None
+    if said:
+        assert signature.line().endswith(said)
+        assert signature.exception[0].endswith("InductorError")
+    else:
+        assert "InductorError" not in signature.line()
+
+
+def test_a_worker_that_died() -> None:
+    said = "worker 'gw0' crashed while running 'tests/test_a.py::test_b'"
+    (failure,) = junit.failures(report(CASE.format(said, said)))
+    assert (failure.test, failure.seen, failure.gone) == ("tests/test_a.py::test_b", Seen.DEATH, True)
+
+
+@pytest.mark.parametrize(
+    ("where", "test"),
+    [
+        ("tests.test_a", "tests/test_a.py::test_b"),
+        ("tests.test_a.TestA", "tests/test_a.py::TestA::test_b"),
+        ("tests.test_a._TestA", "tests/test_a.py::_TestA::test_b"),
+        ("Tests.Unit.test_a", "Tests/Unit/test_a.py::test_b"),
+        ("Tests.a_test.TestA", "Tests/a_test.py::TestA::test_b"),
+    ],
+)
+def test_a_directory_may_begin_with_a_capital(where: str, test: str) -> None:
+    (failure,) = junit.failures(report(CASE.format("", "made up").replace("tests.test_a", where)))
+    assert failure.test == test
