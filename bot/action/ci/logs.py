@@ -23,7 +23,7 @@ from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, si
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.parts import Parts, without_excerpts
 from bot.action.ci.programs import Started, begun_in, ran_in, started_in
-from bot.action.ci.pytest_log import PytestLog, ShownFailure, running, test_on_stack
+from bot.action.ci.pytest_log import PytestLog, ShownFailure, root_of, running, test_on_stack
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
 from bot.models.failure import Signature
@@ -48,7 +48,8 @@ _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.
 def failures(log: str, job: str = "") -> tuple[Failure, ...]:
     """The failures that the log of `job` tells of, each once, in the log's order where it shows them and before those that it names."""
     read = lines.read(log)
-    return tuple(replace(found, job=job) for found in _Log(read).failures())
+    root = root_of(read.text)
+    return tuple(replace(found, job=job, root=root) for found in _Log(read).failures())
 
 
 class _Log:

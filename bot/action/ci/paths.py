@@ -19,9 +19,10 @@ _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", "b
 
 
 class CheckoutPaths:
-    """The Python files of a checkout: their paths from its root, with slashes."""
+    """The Python files of a checkout: their paths from its root, with slashes. Programs run in its `directory`, if one is named."""
 
-    def __init__(self, files: Iterable[str]) -> None:
+    def __init__(self, files: Iterable[str], directory: str = "") -> None:
+        self._directory = directory
         self._files: set[str] = set()
         self._by_name: dict[str, list[str]] = defaultdict(list)
         for file in files:
@@ -53,7 +54,7 @@ class CheckoutPaths:
         if failure.script:
             return replace(failure, script=self.find(failure.script) or failure.script)
         file = failure.file
-        found = self.find(file) if file else None
+        found = self._found(failure) if file else None
         if found is None:
             return failure
         # the command that the log names for the test counts from another directory, too
@@ -63,7 +64,14 @@ class CheckoutPaths:
             test=found + failure.test[len(file) :],
             name=found if failure.name == file else failure.name,
             hint=replace(failure.hint, program=program),
+            located=True,
         )
+
+    def _found(self, failure: Failure) -> str | None:
+        """The file of the test of `failure`: where the log says from where its path counts, or where programs run, before all others."""
+        known = self.find(f"{failure.root}/{failure.file}") if failure.root and not failure.file.startswith("/") else None
+        beside = f"{self._directory}/{failure.file}"
+        return known or (beside if beside in self._files else self.find(failure.file))
 
 
 def in_directory(root: Path) -> CheckoutPaths:

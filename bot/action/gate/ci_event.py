@@ -15,6 +15,7 @@ from bot.action.gate.requests import (
     Refusal,
     check_set_up,
     code_of_pull_request,
+    directory_of,
     fork_policy,
     is_foreign,
     of_failure,
@@ -81,7 +82,7 @@ class RedRun:
         base = pull.base.ref if pull else self._default
         checkout = Checkout.of(self._own, run.head_repository, run.head_sha, fork=head.from_fork)
         subject = ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, source=checkout.repository, commit=checkout.commit)
-        examined = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts)
+        examined = ci_failures.examine(self._api, self._repository, [subject], self._settings.junit_artifacts, directory_of(self._settings))
         found = examined.groups
         taken = groups.chosen(self._new(found, pull), self._settings.max_requests, asked=False)
         late = bool(taken)

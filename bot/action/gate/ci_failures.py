@@ -59,11 +59,14 @@ class Subject:
 class Reader:
     """Reads what failed in runs of `repository` through `api`: from artifacts whose names match `junit_artifacts`, and from logs.
 
-    It reads until `clock` (seconds) has gone on by `READING`; what is left then is not read, which the log says, as does `partly`.
+    Programs run in the `directory` of the checkout. It reads until `clock` (seconds) has gone on by `READING`; what is left then is not
+    read, which the log says, as does `partly`.
     """
 
-    def __init__(self, api: GitHub, repository: str, junit_artifacts: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._api, self._repository, self._junit_artifacts = api, repository, junit_artifacts
+    def __init__(
+        self, api: GitHub, repository: str, junit_artifacts: str, clock: Callable[[], float] = time.monotonic, directory: str = ""
+    ) -> None:
+        self._api, self._repository, self._junit_artifacts, self._directory = api, repository, junit_artifacts, directory
         self._clock, self._until = clock, clock() + READING
         self._paths: dict[tuple[str, str], CheckoutPaths] = {}
         self._signed: dict[Failure, Signature | None] = {}
@@ -142,7 +145,7 @@ class Reader:
         key = (subject.source, subject.commit)
         if key not in self._paths:
             try:
-                self._paths[key] = CheckoutPaths(self._api.files_at(*key))
+                self._paths[key] = CheckoutPaths(self._api.files_at(*key), self._directory)
             except GitHubError as error:
                 log.warning("the files of %s are not known: %s", subject.source, error)
                 self._paths[key] = CheckoutPaths(())
@@ -222,13 +225,13 @@ class Examined:
         return f"{said} {NOT_ALL}" if self.partly else said
 
 
-def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*") -> Examined:
-    """The causes of the red runs `subjects` of one commit in `repository`, as `api` shows them.
+def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*", directory: str = "") -> Examined:
+    """The causes of the red runs `subjects` of one commit in `repository`, as `api` shows them; programs run in its `directory`.
 
     Reports are looked for in artifacts whose names match `junit_artifacts`. Raises GitHubError where GitHub does not hand out what is
     needed.
     """
-    reader = Reader(api, repository, junit_artifacts)
+    reader = Reader(api, repository, junit_artifacts, directory=directory)
     found: dict[tuple[str, ...], groups.Group] = {}
     for subject in subjects[:MAX_RUNS]:
         failures = reader.signed(reader.located(reader.failing_tests(subject.run, subject.job, subject.attempt), subject))

@@ -18,6 +18,7 @@ from bot.action.gate.requests import (
     Refusal,
     check_set_up,
     code_of_pull_request,
+    directory_of,
     fork_policy,
     is_foreign,
     may_write,
@@ -228,7 +229,7 @@ class Conversation:
         failure = disabled.named_in(self._event.issue.title, self._event.issue.body)
         if failure is None:
             raise Refusal("The title names a test, but nothing here names its file. Add `--test FILE::CLASS::TEST`.")
-        (failure,) = ci_failures.Reader(self._api, self._repository, "").located(
+        (failure,) = ci_failures.Reader(self._api, self._repository, "", directory=directory_of(self._settings)).located(
             [failure], ci_failures.Subject(0, 0, self._comment.created_at, None, source=checkout.repository, commit=checkout.commit)
         )
         request = self._request(command, name, checkout, self._whose(None), test=failure.test)
@@ -275,7 +276,7 @@ class Conversation:
             ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job, checkout.repository, checkout.commit, attempt)
             for run in runs
         ]
-        examined = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts)
+        examined = ci_failures.examine(self._api, self._repository, subjects, self._settings.junit_artifacts, directory_of(self._settings))
         found = examined.groups
         taken = groups.chosen(found, self._settings.max_requests, asked=True)
         causes = rows(found, taken)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -103,8 +104,21 @@ def program_of(test: str | None, settings: Settings) -> dict[str, Any]:
     if test is None:
         return {"directory": settings.working_directory}
     template = template_of(settings)
-    directory = str(PurePosixPath(settings.working_directory, template.directory))
-    return {"command": template.command(test), "directory": "" if directory == "." else directory, "launcher": template.launcher}
+    directory = directory_of(settings)
+    # in our own tables, too, a test is named from the checkout on
+    argument = _argument(test.removeprefix(f"{directory}/")) if directory and test.startswith(f"{directory}/") else test
+    return {"command": template.command(argument), "directory": directory, "launcher": template.launcher}
+
+
+def directory_of(settings: Settings) -> str:
+    """The directory of the checkout in which tests run, by `settings`. Raises Refusal where the engine could not run them."""
+    directory = str(PurePosixPath(settings.working_directory, template_of(settings).directory))
+    return "" if directory == "." else directory
+
+
+def _argument(test: str) -> str:
+    """The id of a `test`, of whose path a part was taken away: what is left may be an option, or a file of options, by itself."""
+    return f"./{test}" if test.startswith(("-", "@")) else test
 
 
 def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
@@ -115,10 +129,9 @@ def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
     """
     fields = program_of(failure.test, settings)
     directory = fields["directory"]
-    if directory and failure.file.startswith(directory + "/"):
-        test = failure.test.removeprefix(directory + "/")
-        # what is a path from the checkout on may be an option by itself
-        fields["command"] = template_of(settings).command(f"./{test}" if test.startswith(("-", "@")) else test)
+    if directory and (failure.located or failure.file.startswith(directory + "/")):
+        test = posixpath.relpath(failure.file, directory) + failure.test[len(failure.file) :]
+        fields["command"] = template_of(settings).command(_argument(test))
     hint = settings.test_command == DEFAULT_COMMAND and not directory
     shown = None if failure.gone else sign(failure)  # else what kills it here would be another failure
     return {
@@ -156,7 +169,8 @@ def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
         Cause(
             verdict=group.verdict,
             reason=group.reason,
-            failure=line_of(group.signature) if group.signature else redact(group.first.name),
+            # of a process that died nobody knows of what the signature holds a signal that it need not have been
+            failure=line_of(group.signature) if group.signature and not group.first.gone else redact(group.first.note or group.first.name),
             tests=_named(group),
             taken=group in chosen,
         )

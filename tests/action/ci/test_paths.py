@@ -8,6 +8,7 @@ import pytest
 
 from bot.action.ci.failing_test import Failure, Hint
 from bot.action.ci.paths import MAX_DEPTH, CheckoutPaths, in_directory
+from bot.action.ci.pytest_log import root_of
 
 AO = CheckoutPaths(["test/quant/test_int8.py", "test/test_ops.py", "setup.py", "packages/core/tests/test_ops.py", "README.md"])
 
@@ -68,3 +69,34 @@ def test_a_directory_that_is_too_deep(tmp_path: Path) -> None:
     found = in_directory(tmp_path)
     assert found.find("d/" * 3 + "a.py") == "d/" * 3 + "a.py"
     assert found.find("d/" * (MAX_DEPTH + 20) + "a.py") != "d/" * (MAX_DEPTH + 20) + "a.py"
+
+
+TWO = CheckoutPaths(["packages/core/tests/test_a.py", "packages/other/tests/test_a.py"], "packages/other")
+
+
+@pytest.mark.parametrize(
+    ("root", "found"),
+    [
+        ("/home/runner/work/mono/mono/packages/core", "packages/core/tests/test_a.py::t"),
+        # the log does not say, so it is the one where programs run
+        ("", "packages/other/tests/test_a.py::t"),
+        ("/somewhere/else", "packages/other/tests/test_a.py::t"),
+    ],
+)
+def test_of_two_files_with_one_path_that_of_the_directory_is_meant(root: str, found: str) -> None:
+    located = TWO.locate(Failure("t", "tests/test_a.py::t", "", root=root))
+    assert (located.test, located.located) == (found, True)
+    assert not TWO.locate(Failure("t", "tests/test_b.py::t", "", root=root)).located
+
+
+@pytest.mark.parametrize(
+    ("lines", "root"),
+    [
+        (["rootdir: /work/mono/packages/core"], "/work/mono/packages/core"),
+        (["rootdir: /work/mono, configfile: pytest.ini, testpaths: tests", "rootdir: /work/mono"], "/work/mono"),
+        (["rootdir: /work/mono", "rootdir: /work/other"], ""),
+        (["made up"], ""),
+    ],
+)
+def test_from_where_pytest_counts(lines: list[str], root: str) -> None:
+    assert root_of(lines) == root
