@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 NODEID = "{nodeid}"
@@ -44,6 +45,8 @@ class CommandTemplate:
 
     def command(self, test: str) -> str:
         """The command for the id `test`, which comes from logs: it stays one word, whatever quotes the template had."""
+        if ("-m", "unittest") in pairwise(self.words):
+            test = _dotted(test)
         filled = [word.replace(NODEID, test) for word in self.words]
         names = [(name, value) for name, _, value in (each.partition("=") for each in self.assignments)]
         return " ".join([*(f"{name}={shlex.quote(value)}" for name, value in names), shlex.join(filled)])
@@ -53,7 +56,16 @@ def parse(text: str) -> CommandTemplate:
     """The template in `text`. Raises TemplateError where it is none that can be run."""
     if text.count(NODEID) != 1:
         raise TemplateError("must hold {nodeid} once")
+    if f"{{{NODEID}" in text or f"{NODEID}}}" in text:
+        raise TemplateError("must hold {nodeid} with one brace on each side")
     return _parse(text, CommandTemplate(()), 0)
+
+
+def _dotted(test: str) -> str:
+    """What unittest calls the test with pytest's id `test`."""
+    file, colons, qualified = test.partition("::")
+    module = file.removesuffix(".py").removeprefix("./").replace("/", ".")
+    return f"{module}.{qualified.replace('::', '.')}" if colons else file
 
 
 def _parse(text: str, around: CommandTemplate, depth: int) -> CommandTemplate:

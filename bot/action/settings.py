@@ -36,6 +36,7 @@ _IMAGES = ("none", "cu126")
 _NO_OPTIONS = ("--network", "--net", "--entrypoint")
 # Runners are given their labels with commas between them; the others are those of lists, of groups and of quotations.
 _IN_NO_LABEL = frozenset(",[]{}\"'")
+_EVERY_RUNNER = frozenset({"self-hosted", "linux", "windows", "macos", "x64", "arm64", "arm"})
 # Seconds, of a machine of one's own.
 _LONGEST_JOB = 5 * 86_400.0
 _ADDRESS = r"^https?://[A-Za-z0-9\[][^\s/]*(?:/\S*)?$"
@@ -150,7 +151,7 @@ class Settings(BaseSettings):
             raise ValueError("is no JSON list of labels, but an empty one: is the workflow's input runner, or the variable in it, empty?")
         if not labels or not all(isinstance(label, str) and label for label in labels):
             raise ValueError("is no JSON list of labels")
-        if any(set(label) & _IN_NO_LABEL or label != label.strip() or not label.isprintable() for label in labels):
+        if any(set(label) & _IN_NO_LABEL or label != label.strip() or not label.isprintable() or _is_several(label) for label in labels):
             # where a job asks for such a one, GitHub looks for it for a day
             raise ValueError(
                 "names what no runner is labeled: no label begins or ends with a blank or holds what is not shown, and several are a JSON "
@@ -205,14 +206,14 @@ class Settings(BaseSettings):
     @classmethod
     def _assignments(cls, given: str) -> str:
         for number, (name, _) in enumerate(_pairs(given), 1):
-            _usable(name, f"its line {number}")
+            _usable(name, f"its line {number} is no NAME=value")
         return given
 
     @field_validator("pass_env")
     @classmethod
     def _names(cls, given: str) -> str:
         for number, name in enumerate(filter(None, re.split(r"[,\s]+", given)), 1):
-            _usable(name, f"its word {number}")
+            _usable(name, f"its word {number} is no name of a variable")
         return given
 
     @property
@@ -252,11 +253,17 @@ def _pairs(text: str) -> list[tuple[str, str]]:
     return [(name, value) if equals else (line, "") for line in lines for name, equals, value in [line.partition("=")]]
 
 
-def _usable(name: str, place: str) -> None:
-    """Raise ValueError where a program of somebody else may not be given the variable `name`. Of what is none its `place` is told alone: it
-    may be half of a secret of several lines."""
+def _is_several(label: str) -> bool:
+    """Whether a `label` is several with blanks between them: one of them is one that every runner has by itself."""
+    words = label.lower().split()
+    return len(words) > 1 and not _EVERY_RUNNER.isdisjoint(words)
+
+
+def _usable(name: str, wrong: str) -> None:
+    """Raise ValueError where a program of somebody else may not be given the variable `name`. Of what is none it says what is `wrong`, and
+    where, alone: it may be half of a secret of several lines."""
     if not _VARIABLE.fullmatch(name):
-        raise ValueError(f"{place} is no name of a variable")
+        raise ValueError(wrong)
     if is_secret_name(name):
         raise ValueError(f"{name!r} sounds like a secret, and every program that is minimized could read it")
 
@@ -287,4 +294,5 @@ def _aliases(field: FieldInfo) -> list[str]:
 def _words(problem: ErrorDetails) -> str:
     name = str(problem["loc"][0]).lower().removeprefix("input_").replace("_", "-")
     value = "" if name.endswith("token") or name in _UNTOLD else f" {str(problem['input'])[:80]!r}"
-    return f"input {name}{value}: {problem['msg']}"
+    called = " (the workflow's input runner)" if name == "runner-label" else ""
+    return f"input {name}{value}{called}: {problem['msg'].removeprefix('Value error, ')}"

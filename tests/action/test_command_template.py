@@ -52,6 +52,8 @@ def test_as_repositories_write_them(text: str, template: CommandTemplate) -> Non
     [
         ("pytest", "must hold {nodeid} once"),
         ("pytest {nodeid} {nodeid}", "must hold {nodeid} once"),
+        ("pytest {{nodeid}}", "must hold {nodeid} with one brace on each side"),
+        ("pytest ${{ nodeid }}", "must hold {nodeid} once"),
         ("make test T={nodeid}", "is no Python program"),
         ("accelerate config {nodeid}", "is no Python program"),
         ("python -c 'print(1)' {nodeid}", "is no Python program"),
@@ -113,3 +115,16 @@ def test_an_id_stays_one_word_whatever_is_in_it(test: str) -> None:
     for text in ("pytest {nodeid}", "pytest '{nodeid}'", "bash -c 'pytest \"{nodeid}\"'", "A='x y' pytest --t={nodeid}"):
         words = shlex.split(parse(text).command(test))
         assert words[-1] in (test, f"--t={test}")
+
+
+@pytest.mark.parametrize(
+    ("test", "named"),
+    [
+        ("tests/test_a.py::TestA::test_b", "tests.test_a.TestA.test_b"),
+        ("./test_a.py::TestA::test_b", "test_a.TestA.test_b"),
+        ("tests/test_a.py", "tests/test_a.py"),
+    ],
+)
+def test_unittest_is_given_its_own_names(test: str, named: str) -> None:
+    assert parse("python -u -m unittest -v {nodeid}").command(test) == f"python -u -m unittest -v {named}"
+    assert parse("python -m pytest {nodeid}").command(test).endswith(test)

@@ -57,6 +57,8 @@ def test_the_token_is_not_printed(tmp_path: Path) -> None:
         ("[]", "empty"),
         ('["a"', "is no JSON list"),
         ('["a", ""]', "is no JSON list"),
+        ("self-hosted gpu", "names what no runner is labeled"),
+        ("gpu Linux", "names what no runner is labeled"),
         ("self-hosted, gpu", "names what no runner is labeled"),
         ('["self-hosted,gpu"]', "names what no runner is labeled"),
         ('{"group": "gpus", "labels": ["a"]}', "names what no runner is labeled"),
@@ -73,8 +75,13 @@ def test_what_is_no_label_of_a_runner(monkeypatch: pytest.MonkeyPatch, label: st
     """`[]` is what the workflow makes of an empty input, as where a variable of the repository is not set."""
     monkeypatch.setenv("INPUT_RUNNER-LABEL", label)
     wrong = usable_settings()[1]
-    assert wrong.startswith(f"input runner-label {label!r}")
+    assert wrong.startswith(f"input runner-label {label!r} (the workflow's input runner): ")
     assert words in wrong
+
+
+def test_a_label_may_have_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INPUT_RUNNER-LABEL", "Big GPU machine")
+    assert usable_settings()[1] == ""
 
 
 def test_a_variable_may_hold_what_ends_lines_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,7 +152,7 @@ def test_a_token_is_sent_as_it_is_or_not_at_all(monkeypatch: pytest.MonkeyPatch,
     found, wrong = usable_settings()
     held = found.token if name == "github-token" else found.durable_token
     assert held.get_secret_value() == token
-    assert wrong == ("" if token else f"input {name}: Value error, holds what no token has: a blank, or no letter of ASCII")
+    assert wrong == ("" if token else f"input {name}: holds what no token has: a blank, or no letter of ASCII")
 
 
 @pytest.mark.parametrize("name", ["GITHUB_API_URL", "GITHUB_SERVER_URL"])
@@ -165,7 +172,7 @@ def test_half_of_a_secret_in_an_input_is_not_told(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(f"INPUT_{name.upper()}", line)
     wrong = usable_settings()[1]
     assert wrong.startswith(f"input {name}: ")
-    assert "is no name of a variable" in wrong
+    assert {"env": "is no NAME=value", "pass-env": "is no name of a variable"}[name] in wrong
     assert "hunter" not in wrong
 
 
