@@ -37,6 +37,7 @@ class Section(Model):
     traceback: str | None = Field(default=None, description="the frames that matter of the program's own failure")
     log: str | None = Field(default=None, description="the end of the program's log, where there is no traceback")
     files: tuple[Stored, ...] = ()
+    unkept: str | None = Field(default=None, description="why not all of them are kept, though that is asked for")
     download: Download | None = None
     altered: bool = Field(default=False, description="whether secrets or personal paths were taken out of the texts")
 

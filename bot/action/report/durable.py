@@ -27,7 +27,7 @@ Where = Literal["none", "branch", "release"]
 def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, repository: str, run: int) -> Section:
     """`section` with the addresses of what `api` kept of `folder`, the result of `run`, in `repository`: `where` says how.
 
-    What cannot be kept is logged: the comment goes on without.
+    What cannot be kept is logged, and said: the comment goes on without.
 
     Raises:
         GitHubError: there was no answer, however long we waited.
@@ -36,6 +36,7 @@ def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, rep
         return section
     prefix = f"{run}-{_NO_NAME.sub('-', section.request.id)[:80]}"
     kept: dict[str, str] = {}
+    unkept: str | None = None
     for name, content in _contents(section, folder).items():
         try:
             if where == "branch":
@@ -43,11 +44,12 @@ def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, rep
             else:
                 kept[name] = api.put_asset(repository, NAME, f"{prefix}-{name}", content)
         except GitHubError as error:
-            log.warning("%s is not kept: %s", name, one_line(str(error)))
+            unkept = one_line(str(error))
+            log.warning("%s is not kept: %s", name, unkept)
             if error.status is None or error.status >= 500:
                 raise
     files = tuple(stored.model_copy(update={"kept": kept.get(stored.name)}) for stored in section.files)
-    return section.model_copy(update={"files": files})
+    return section.model_copy(update={"files": files, "unkept": unkept})
 
 
 def _contents(section: Section, folder: Folder) -> dict[str, bytes]:

@@ -112,7 +112,8 @@ def collect(
         if storage is not None:
             try:
                 section = durable.keep(section, folder, settings.durable, storage, settings.repository, settings.run_id)
-            except GitHubError:
+            except GitHubError as error:
+                section = section.model_copy(update={"unkept": str(error)})
                 # not asked again for each file: the comment comes after this, and the job has a quarter of an hour
                 storage = None
         made.append(section)

@@ -172,6 +172,7 @@ sections = st.builds(
     files=st.lists(stored, max_size=2).map(tuple),
     download=maybe(st.builds(Download, url=texts, expires=maybe(texts))),
     altered=st.booleans(),
+    unkept=maybe(texts),
 )
 reports = st.builds(
     Report,

@@ -311,6 +311,7 @@ def test_durable_files(api: Memory, settings: Settings, where: str) -> None:
     assert json.loads(api.kept[prefix + "result.json"])["status"] == "minimized"
     (comment,) = api.held.values()
     assert ", and [for good](https://github.com/owner/name/" in comment.body
+    assert "Not kept" not in comment.body
 
 
 def test_nothing_is_kept_unless_asked_for(api: Memory, settings: Settings) -> None:
@@ -340,6 +341,7 @@ def test_who_keeps_files_and_does_not_answer_is_not_waited_for_again(
     deliver(asked(2), ["lowering", "lowering"], settings.model_copy(update={"durable": "branch"}), api)
     assert len(seen) == asked_for
     assert api.held[1].body.count("Minimized") == 2
+    assert "Not kept for good, which takes the secret `durable-token`: `PUT: no`" in api.held[1].body
 
 
 def test_an_id_cannot_climb_out_of_the_branch(api: Memory) -> None:

@@ -53,6 +53,7 @@ def blocks(section: Section, index: int, of: int) -> list[Block]:
     if result is not None and result.versions:
         made.append(_folded(VERSIONS, index, "Versions", "", _lines(f"{name} {version}" for name, version in result.versions.items())))
     files = f" {_files(section)}" if section.download else ""
+    files += f" Not kept for good, which takes the secret `durable-token`: {code(section.unkept)}." if section.unkept else ""
     altered = " Secrets or personal paths in the texts above were replaced." if section.altered else ""
     made.append(whole((SOURCE, index), source(section.request) + files + altered))
     return made
