@@ -63,9 +63,11 @@ def _root(xml: bytes | str) -> ElementTree.Element:
 
 
 def _failure(case: ElementTree.Element, wrong: ElementTree.Element, job: str) -> Failure:
-    said = plain(wrong.get("message") or "")
-    # without a traceback the message is all that there is
-    text = plain(wrong.text or "").strip("\n") or (f"{HEADER}\n{said}" if ERROR.match(said) else said)
+    text = plain(wrong.text or "")
+    if not text.strip():
+        # without a traceback the message is all that there is
+        said = plain(wrong.get("message") or "")
+        text = f"{HEADER}\n{said}" if ERROR.match(said) else said
     name, where = case.get("name") or "", case.get("classname") or ""
     module, classes = _split(where)
     file = repository_path(case.get("file") or (module.replace(".", "/") + ".py" if module else ""))
