@@ -36,6 +36,7 @@ FAILED = ("failure", "timed_out")
 
 # A log may be gone, and reports are kept for a while only.
 NOTHING_NAMED = "No failing test is named in what can still be read of the run."
+NOTHING_FAILED = "No job there failed. With the address of a job its log is read, whatever became of it."
 NOT_ALL = "Not all of it was read: there is too much, or GitHub does not hand it out. With the address of a job that one alone is read."
 
 
@@ -60,7 +61,7 @@ class Reader:
     """Reads what failed in runs of `repository` through `api`: from artifacts whose names match `junit_artifacts`, and from logs.
 
     Programs run in the `directory` of the checkout. It reads until `clock` (seconds) has gone on by `READING`; what is left then is not
-    read, which the log says, as does `partly`.
+    read, which the log says, as does `partly`. `red`: there were jobs to read the logs of.
     """
 
     def __init__(
@@ -70,7 +71,7 @@ class Reader:
         self._clock, self._until = clock, clock() + READING
         self._paths: dict[tuple[str, str], CheckoutPaths] = {}
         self._signed: dict[Failure, Signature | None] = {}
-        self.partly = False
+        self.partly = self.red = False
 
     def failing_tests(self, run: int, job: int | None = None, attempt: int | None = None, *, whole: bool = False) -> tuple[Failure, ...]:
         """The failing tests of the last attempt of `run`, or of another `attempt`, or of its one `job`, as far as GitHub has them.
@@ -102,7 +103,9 @@ class Reader:
                 self.partly |= archive is None and self._junit_artifacts != "*"
                 for failure in self._in_archive(archive, artifact.name) if archive is not None else ():
                     found.setdefault(failure.test or failure.name, failure)
-        failed = [each for each in jobs if each.conclusion in FAILED and job in (None, each.id)]
+        # of a job that somebody names the log is read whatever became of it: a step may go on though it failed
+        failed = [each for each in jobs if (each.conclusion in FAILED if job is None else each.id == job)]
+        self.red |= bool(failed)
         for each in failed[:MAX_JOBS]:
             if self._is_late(each.name):
                 break
@@ -213,15 +216,17 @@ def base_of(reader: Reader, api: GitHub, repository: str, subject: Subject) -> g
 
 @dataclass(frozen=True)
 class Examined:
-    """The causes of red runs, each once, those worth minimizing first; and whether something of the runs was not `read`."""
+    """The causes of red runs, each once, those worth minimizing first; whether they were read `partly`, and whether they are `red`."""
 
     groups: tuple[groups.Group, ...]
     partly: bool
+    red: bool = True
 
     @property
     def refusal(self) -> str:
         """Why nothing of them is minimized, where nobody chose any."""
-        said = "No failing test there looks like a failure of the compiler." if self.groups else NOTHING_NAMED
+        nothing = NOTHING_NAMED if self.red else NOTHING_FAILED
+        said = "No failing test there looks like a failure of the compiler." if self.groups else nothing
         return f"{said} {NOT_ALL}" if self.partly else said
 
 
@@ -241,4 +246,4 @@ def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_art
             key = (group.signature.fingerprint,) if group.signature else group.tests
             if key not in found or groups.ORDER[group.verdict] < groups.ORDER[found[key].verdict]:
                 found[key] = group
-    return Examined(tuple(sorted(found.values(), key=groups.rank)), reader.partly or len(subjects) > MAX_RUNS)
+    return Examined(tuple(sorted(found.values(), key=groups.rank)), reader.partly or len(subjects) > MAX_RUNS, reader.red)

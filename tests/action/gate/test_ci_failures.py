@@ -154,3 +154,18 @@ def test_one_artifact_does_not_take_all_the_time(reports: str) -> None:
     assert len(Reader(api, REPO, "*").failing_tests(20)) == 20
     seconds = iter(range(0, 1_000_000, 30 if reports == "junit" else 6))
     assert 0 < len(Reader(api, REPO, "*", clock=lambda: float(next(seconds))).failing_tests(20)) < 20
+
+
+@pytest.mark.parametrize("conclusion", ["success", "cancelled"])
+def test_the_log_of_a_job_that_somebody_names_is_read(conclusion: str) -> None:
+    """A step may go on though it failed, and a run be ended in the middle."""
+    api = Memory()
+    api.add_run(20, "pytest")
+    api.run_jobs[20] = [job.model_copy(update={"conclusion": conclusion}) for job in api.run_jobs[20]]
+    examined = examine(api, REPO, [Subject(20, 3, NOW, None)])
+    assert not examined.groups
+    assert examined.refusal.startswith("No job there failed.")
+    examined = examine(api, REPO, [Subject(20, 3, NOW, None, job=200)])
+    assert examined.groups
+    api.logs[200] = "made up\n"
+    assert examine(api, REPO, [Subject(20, 3, NOW, None, job=200)]).refusal.startswith("No failing test is named")
