@@ -13,6 +13,8 @@ MAX_FILES = 500
 # Bytes.
 MAX_FILE = 32 << 20
 MAX_ALL = 256 << 20
+# Of zip files in an archive: to list all that one of them names takes a second for each ten of these.
+MAX_PACKED = 64 << 20
 
 
 # Whether the time for reading is over.
@@ -26,10 +28,11 @@ def never() -> bool:
 
 @dataclass
 class _Room:
-    """What may still be read: `files`, and `left` bytes of them."""
+    """What may still be read: `files`, and `left` bytes of them, `packed` ones of zip files."""
 
     files: int
     left: int
+    packed: int
 
 
 def members(archive: bytes, wanted: Callable[[str], bool], late: Late = never) -> Iterator[tuple[str, bytes]]:
@@ -37,7 +40,7 @@ def members(archive: bytes, wanted: Callable[[str], bool], late: Late = never) -
 
     What is unreadable or too large is skipped.
     """
-    return _members(archive, wanted, late, _Room(MAX_FILES, MAX_ALL), inner=True)
+    return _members(archive, wanted, late, _Room(MAX_FILES, MAX_ALL, MAX_PACKED), inner=True)
 
 
 def _members(archive: bytes, wanted: Callable[[str], bool], late: Late, room: _Room, *, inner: bool) -> Iterator[tuple[str, bytes]]:
@@ -50,17 +53,19 @@ def _members(archive: bytes, wanted: Callable[[str], bool], late: Late, room: _R
                 if room.files <= 0 or late():
                     return
                 room.files -= 1
+                most = min(MAX_FILE, room.left, room.packed if packed else MAX_FILE)
                 try:
-                    content = beginning(opened, info, min(MAX_FILE, room.left) + 1)
+                    content = beginning(opened, info, most + 1)
                 except RuntimeError:  # locked, or compressed in a way that is not read: found out at once
                     continue
                 except UNREADABLE:  # maybe in its last byte
                     room.left = max(0, room.left - MAX_FILE)
                     continue
-                if len(content) > min(MAX_FILE, room.left):
+                if len(content) > most:
                     continue
                 room.left -= len(content)
                 if packed:
+                    room.packed -= len(content)
                     yield from _members(content, wanted, late, room, inner=False)
                 else:
                     yield info.filename, content

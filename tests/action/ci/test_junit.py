@@ -42,6 +42,9 @@ def test_what_is_read_of_zip_files_in_an_artifact_is_bounded(monkeypatch: pytest
     monkeypatch.setattr(archive, "MAX_FILES", 99)
     monkeypatch.setattr(archive, "MAX_ALL", len(inner) + 400)
     assert len(junit.in_archive(zipped({"a.zip": inner, "b.zip": inner}))) == 2
+    monkeypatch.setattr(archive, "MAX_ALL", 1 << 20)
+    monkeypatch.setattr(archive, "MAX_PACKED", len(inner) + 10)
+    assert len(junit.in_archive(zipped({"a.zip": inner, "b.zip": inner}))) == 5
 
 
 @pytest.mark.parametrize(
