@@ -368,11 +368,8 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
         said = failure.note or "it ran into its time limit"
         return ("possible", said) if compiles(failure) else ("no", f"{said}, and nothing shows that it compiles")
     if signature.kind is Kind.CRASH:
-        return (
-            ("possible", "Python died outside the compiler's own code")
-            if compiles(failure)
-            else ("no", "Python died, and nothing shows that it compiles")
-        )
+        where = "Python died outside the compiler's own code" if '  File "' in failure.text else "Python died, and where is not shown"
+        return ("possible", where) if compiles(failure) else ("no", "Python died, and nothing shows that it compiles")
     if _NO_MEMORY.intersection(signature.exception) or "out of memory" in signature.message:
         return "no", "out of memory"
     if _is_about_numbers(signature, failure):
