@@ -15,7 +15,7 @@ from bot.action.ci.failing_test import Failure
 from bot.action.ci.judge import fault, sign
 from bot.action.ci.paths import CheckoutPaths
 from bot.action.gate.requests import Refusal
-from bot.action.github.client import GitHub
+from bot.action.github.client import LOG_LIMIT, GitHub
 from bot.action.github.resources import Artifact, WorkflowJob
 from bot.action.github.transport import GitHubError
 from bot.models.failure import Signature
@@ -114,6 +114,8 @@ class Reader:
             except GitHubError as error:
                 unread.append(_unread(error, each.name))
                 continue
+            # as much as is asked for of a log is hardly all of it
+            self.partly |= len(text.encode("utf-8", errors="replace")) >= LOG_LIMIT
             for failure in logs.failures(text, each.name):
                 found.setdefault(failure.test or failure.name, failure)
         if whole and self._is_late(f"run {run}"):

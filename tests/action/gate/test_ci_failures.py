@@ -156,6 +156,15 @@ def test_one_artifact_does_not_take_all_the_time(reports: str) -> None:
     assert 0 < len(Reader(api, REPO, "*", clock=lambda: float(next(seconds))).failing_tests(20)) < 20
 
 
+def test_a_log_of_which_the_beginning_is_missing_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    api = Memory()
+    api.add_run(20, "pytest")
+    api.logs[200] = "made up\n" * 100
+    assert not examine(api, REPO, [Subject(20, 3, NOW, None)]).partly
+    monkeypatch.setattr("bot.action.gate.ci_failures.LOG_LIMIT", len(api.logs[200]))
+    assert "Not all of it was read" in examine(api, REPO, [Subject(20, 3, NOW, None)]).refusal
+
+
 @pytest.mark.parametrize("conclusion", ["success", "cancelled"])
 def test_the_log_of_a_job_that_somebody_names_is_read(conclusion: str) -> None:
     """A step may go on though it failed, and a run be ended in the middle."""
