@@ -6,7 +6,7 @@ import re
 from xml.etree import ElementTree
 
 from bot.action.ci.archive import Late, members, never
-from bot.action.ci.failing_test import Failure, Seen, pytest_id, repository_path
+from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
 from bot.action.ci.lines import plain
 from bot.action.ci.pytest_log import CRASHED, DIED, ERROR
 from bot.action.ci.pytest_text import as_traceback, own_source
@@ -16,6 +16,10 @@ MAX_FAILURES = 2_000
 # What no XML may hold, but what a program printed does, colors above all: as it is, and as a reference.
 _NO_CHARACTERS = bytes(number for number in range(32) if number not in b"\t\n\r")
 _NO_REFERENCE = re.compile(r"&#(?:x0{0,6}(?:[0-8bcef]|1[0-9a-f])|0{0,6}(?:[0-8]|1[1245-9]|2\d|3[01]));", re.IGNORECASE)
+
+
+# What pytest says where it could not collect the tests of a file.
+_COLLECTED = "collection failure"
 
 
 class _NoDoctype(ElementTree.TreeBuilder):
@@ -70,7 +74,11 @@ def _failure(case: ElementTree.Element, wrong: ElementTree.Element, job: str) ->
         text = f"{HEADER}\n{said}" if ERROR.match(said) else said
     name, where = case.get("name") or "", case.get("classname") or ""
     module, classes = _split(where)
-    file = repository_path(case.get("file") or (module.replace(".", "/") + ".py" if module else ""))
+    if not where and wrong.get("message") == _COLLECTED:
+        # the file's own error, as it was imported
+        return Failure(file_of_module(name), repository_path(file_of_module(name)), as_traceback(text) or text, job=job)
+    place = case.get("file") or (file_of_module(module) if module else "")
+    file = repository_path(place) if place else ""
     qualified = ".".join([*classes, name])
     test = pytest_id(file, qualified) if file and name else ""
     if crashed := CRASHED.match(text.strip()):

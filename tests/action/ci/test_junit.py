@@ -68,6 +68,17 @@ def test_a_worker_that_died() -> None:
     assert (failure.test, failure.seen, failure.gone) == ("tests/test_a.py::test_b", Seen.DEATH, True)
 
 
+def test_a_file_that_fails_as_it_is_imported() -> None:
+    """As pytest leaves it, which gives such a case no class."""
+    said = 'tests/test_a.py:2: in &lt;module&gt;\n    raise ValueError("made up")\nE   ValueError: made up'
+    xml = report(f'<testcase classname="" name="tests.test_a"><error message="collection failure">{said}</error></testcase>')
+    (failure,) = junit.failures(xml)
+    assert (failure.name, failure.test) == ("tests/test_a.py", "tests/test_a.py")
+    assert failure.text.endswith("ValueError: made up")
+    (other,) = junit.failures(report('<testcase classname="" name="test_b"><error message="made up">made up</error></testcase>'))
+    assert (other.name, other.test) == ("test_b", "")
+
+
 @pytest.mark.parametrize(
     ("where", "test"),
     [
