@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from bot.action.ci.archive import Late, members, never
 from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
 from bot.action.ci.lines import plain
-from bot.action.ci.pytest_log import CRASHED, DIED, ERROR
+from bot.action.ci.pytest_log import CASE, CRASHED, DIED, ERROR
 from bot.action.ci.pytest_text import as_traceback, own_source
 from bot.action.ci.python_words import HEADER
 
@@ -20,6 +20,10 @@ _NO_REFERENCE = re.compile(r"&#(?:x0{0,6}(?:[0-8bcef]|1[0-9a-f])|0{0,6}(?:[0-8]|
 
 # What pytest says where it could not collect the tests of a file.
 _COLLECTED = "collection failure"
+
+
+# What unittest-xml-reporting calls the failure of what a class of tests needs.
+_OF_CLASS = re.compile(r"(?:setUp|tearDown)Class \((?P<where>[\w.]{1,500})\)")
 
 
 class _NoDoctype(ElementTree.TreeBuilder):
@@ -77,10 +81,15 @@ def _failure(case: ElementTree.Element, wrong: ElementTree.Element, job: str) ->
     if not where and wrong.get("message") == _COLLECTED:
         # the file's own error, as it was imported
         return Failure(file_of_module(name), repository_path(file_of_module(name)), as_traceback(text) or text, job=job)
+    if group := _OF_CLASS.fullmatch(name):
+        # no test is called that; it is what all those of the class need
+        where, name = group["where"], ""
+        module, classes = _split(where)
+    name = CASE.sub("", name)
     place = case.get("file") or (file_of_module(module) if module else "")
     file = repository_path(place) if place else ""
-    qualified = ".".join([*classes, name])
-    test = pytest_id(file, qualified) if file and name else ""
+    qualified = ".".join(filter(None, [*classes, name]))
+    test = pytest_id(file, qualified) if file and qualified else ""
     if crashed := CRASHED.match(text.strip()):
         return Failure(qualified, test or crashed["id"], "", job=job, seen=Seen.DEATH, note=DIED)
     return Failure(qualified, test, as_traceback(text) or text, job=job, source=own_source(text))

@@ -43,7 +43,7 @@ _BARE = re.compile(r"[\w./-]{1,300}\.py::\S{1,500} - (?:torch\._(?:dynamo|induct
 _WORDS_ABOVE = 300
 _WORDS = re.compile(rf".{{1,{_WORDS_ABOVE}}}?[:\uff1a] ?(?=FAILED {_BARE.pattern})")
 # pytest-subtests names the case behind the test.
-_CASE = re.compile(r" (?:\[[^\]]*\] ?)?\([^()]*\)$| \[[^\]]*\]$")
+CASE = re.compile(r" (?:\[[^\]]*\] ?)?\([^()]*\)$| \[[^\]]*\]$")
 _SUMMARY = re.compile(
     r"^(?P<how>FAILED|ERROR|SUBFAIL(?:ED)?(?:\[[^\]]{0,300}\])?(?: ?\(.{0,500}?\))?) (?:\[\d{1,9}\.\d{1,9}s\] )?"
     r"(?P<file>[^\s:]\S{0,500}?\.py)(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"
@@ -281,7 +281,7 @@ class PytestLog:
         crashed = next((found for line in body.split("\n")[:20] if (found := CRASHED.match(line))), None)
         if crashed:
             return Failure(crashed["id"], crashed["id"], "", seen=Seen.DEATH, note=DIED)
-        name = _CASE.sub("", _STAGE.sub("", section.title))
+        name = CASE.sub("", _STAGE.sub("", section.title))
         if signaled := _SIGNALED.match(body.strip()):
             return _died(name, self._named(name, body), int(signaled["number"]))
         text = as_traceback(body)

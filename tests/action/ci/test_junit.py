@@ -80,6 +80,21 @@ def test_a_file_that_fails_as_it_is_imported() -> None:
 
 
 @pytest.mark.parametrize(
+    ("where", "name", "test"),
+    [
+        ("tests.test_a.TestA", "test_b (i=0)", "tests/test_a.py::TestA::test_b"),
+        ("tests.test_a.TestA", "test_b [made up] (i=0)", "tests/test_a.py::TestA::test_b"),
+        ("tests.test_a", "test_b[x (y)]", "tests/test_a.py::test_b[x (y)]"),
+        ("", "setUpClass (tests.test_a.TestA)", "tests/test_a.py::TestA"),
+    ],
+)
+def test_what_unittest_calls_a_part_of_a_test(where: str, name: str, test: str) -> None:
+    """As unittest-xml-reporting leaves it."""
+    (failure,) = junit.failures(report(f'<testcase classname="{where}" name="{name}"><error message="x">made up</error></testcase>'))
+    assert failure.test == test
+
+
+@pytest.mark.parametrize(
     ("where", "test"),
     [
         ("tests.test_a", "tests/test_a.py::test_b"),
