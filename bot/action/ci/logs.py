@@ -38,7 +38,6 @@ _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), com
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
 _TESTED = re.compile(r"(?:={2,} .{0,200}\b)?\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
-_NOT_ALL = re.compile(r"\d (?:failed|error)")
 _STARTS = re.compile(r"={2,} test session starts ={2,}$")
 _RUN_AGAIN = "To execute this test, run"
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
@@ -222,8 +221,9 @@ class _Log:
 
     def _untitled(self) -> Iterator[Failure]:
         """What pytest shows of a failure of the compiler, in an excerpt that begins below the title."""
-        text, end = self.lines.text, self._tested
-        failure = untitled.shown_in(text if end < 0 or _NOT_ALL.search(text[end]) else text[end + 1 :])
+        # with pytest's rules around it, of what did not fail, it is no excerpt
+        whole = any(line.startswith("=") and passed.NO_FAILURES.match(line) for line in self.lines.text)
+        failure = None if whole else untitled.shown_in(self.lines.text)
         if failure and is_compiled(sign(failure), failure):
             yield failure
 

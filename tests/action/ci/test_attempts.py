@@ -41,11 +41,15 @@ def test_of_the_attempts_of_a_step_the_last_one_counts(log: str, expected: list[
     assert [failure.name for failure in logs.failures(stamped)] == expected
 
 
-def test_what_is_shown_of_tests_that_ran_again_and_passed() -> None:
+@pytest.mark.parametrize(
+    ("title", "end"),
+    [
+        ("=========== RERUNS ===========\n___ test_a ___", "1 passed, 1 rerun"),
+        ("====== rerun test summary info ======\nRERUN tests/test_a.py::test_a", "1 passed, 1 rerun"),
+        ("=========== XFAILURES ===========\n___ test_a ___", "1 xfailed"),
+    ],
+)
+def test_what_is_shown_of_tests_that_did_not_fail_in_the_end(title: str, end: str) -> None:
     stack = shown("test_a").partition("tests/test_a.py:6:")[2].partition("=====")[0]
-    for title in (
-        "=========== RERUNS ===========\n___ test_a ___\n",
-        "====== rerun test summary info ======\nRERUN tests/test_a.py::test_a\n",
-    ):
-        log = f"{title}\n    def test_a():\n>       f(1)\n\ntests/test_a.py:6:{stack}====== 1 passed, 1 rerun in 3.21s ======\n"
-        assert [failure.name for failure in logs.failures(log)] == []
+    log = f"{title}\n\n    def test_a():\n>       f(1)\n\ntests/test_a.py:6:{stack}====== {end} in 3.21s ======\n"
+    assert [failure.name for failure in logs.failures(log)] == []
