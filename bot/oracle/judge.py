@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from bot.failure.machine_faults import fault_of, may_pass
 from bot.failure.outcome import Outcome
-from bot.failure.signature import ended_behind, own_words, signature_of
+from bot.failure.signature import ended_behind, own_words, raises_by_itself, signature_of
 from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Precision, Question, Task
 from bot.inside.traits import traits_of
 from bot.models.failure import Kind, Signature, Verdict
@@ -61,8 +61,13 @@ def cannot_be_float64(control: Outcome) -> str:
     """Why a script has no float64 form, as the outcome of its `control` in float64 says; empty where it has one."""
     if control.status == "memory":
         return "float64 needs more memory than there is"
-    if control.status != "raised" or Fp64Impossible.__name__ not in control.text:
+    if control.status != "raised":
         return ""
+    if Fp64Impossible.__name__ not in control.text:
+        # the backward comes after the call that was made in float64: what it runs anew, or is the program's own, is as eager has it
+        failed = signature_of(control)
+        alone = failed is not None and failed.backward and not raises_by_itself(control.text, ("raise", "assert"))
+        return failed.line()[:300] if failed is not None and alone else ""
     return control.text.strip().rpartition("\n")[2].rpartition(f"{Fp64Impossible.__name__}: ")[2][:300] or Fp64Impossible.__name__
 
 

@@ -191,6 +191,25 @@ def test_eager_moved_by_its_rounding_stands_for_a_float64_that_cannot_be() -> No
     assert pool.tasks == ["run", "control", "control_spread", "control_moved"]
 
 
+# A checkpoint runs its part again in the backward, where nothing is raised to double any more.
+BACKWARD = """Traceback (most recent call last):
+  File "x.py", line 22, in <module>
+    loss.backward()
+  File "/lib/torch/_tensor.py", line 625, in backward
+    torch.autograd.backward(
+  File "/lib/torch/autograd/__init__.py", line 354, in backward
+    _engine_run_backward(
+  File "/lib/torch/autograd/graph.py", line 841, in _engine_run_backward
+    return Variable._execution_engine.run_backward(
+{last}
+"""
+CONV = """  File "x.py", line 5, in forward
+    return self.conv(x)
+  File "/lib/torch/nn/modules/conv.py", line 370, in _conv_forward
+    return F.conv1d(
+RuntimeError: Input type (double)"""
+
+
 @pytest.mark.parametrize(
     ("control", "why"),
     [
@@ -201,6 +220,8 @@ def test_eager_moved_by_its_rounding_stands_for_a_float64_that_cannot_be() -> No
         (Outcome(status="raised", text=IMPOSSIBLE["text"]), "int8 has no float64"),
         (Outcome(status="raised", text="x\nFp64Impossible"), "Fp64Impossible"),
         (Outcome(status="raised", text=f"Fp64Impossible: {'x' * 400}"), "x" * 300),
+        (Outcome(status="raised", text=BACKWARD.format(last=CONV)), "exception in run (backward): RuntimeError: Input type (double)"),
+        (Outcome(status="raised", text=BACKWARD.format(last='  File "x.py", line 9, in hook\n    assert ok\nAssertionError')), ""),
     ],
 )
 def test_why_there_is_no_float64(control: Outcome, why: str) -> None:
