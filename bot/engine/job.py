@@ -84,7 +84,6 @@ class Job:
         self._cache.mkdir()
         keep_to_this_process()
         self._box = self._sandbox()
-        self._last_difference = ""
         self._input = options.taken or taken(options.target, options.python)
 
     def _sandbox(self) -> Sandbox:
@@ -152,7 +151,8 @@ class Job:
             with self._made() as made, pool:
                 self._work(pool, made)
             status = self._found.status(runs)
-            said = self._found.reason_if_unverified(self._unlike() + self._last_difference, runs) if status == "error" else None
+            unlike = self._found.unlike(by_command=self.options.target.module is not None)
+            said = self._found.reason_if_unverified(unlike, runs) if status == "error" else None
             fault = self._found.search.fault if self._found.search else ""
             code: ReasonCode | None = "internal" if fault and status == "reproduced" else _UNPROVEN.get(status)
             return Ending(status, reason=said or fault or None, code=code)
@@ -316,7 +316,6 @@ class Job:
 
     def _told(self, proof: Proof) -> Proof:
         for line in proof.differences:
-            self._last_difference = line
             self.progress.say(line)
         return proof
 
@@ -371,12 +370,6 @@ class Job:
         self.space.write(self.space.repro, text)
 
     # --- small things
-
-    def _unlike(self) -> str:
-        """What the fresh runs showed to be unlike the failure of the program."""
-        if self.options.target.module is not None and (self._found.search is None or self._found.search.reference is None):
-            return "the command fails here, but not the script that calls its test alone: "
-        return "fresh processes did not show the same failure: "
 
     def _cut_short(self, found: Findings) -> str | None:
         why = "out of time" if self.budget.should_continue() else "interrupted"

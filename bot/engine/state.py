@@ -245,6 +245,17 @@ class Findings:
         said = heard.said if heard is not None and heard.exception[-1:] == failure.exception[-1:] else failure.said
         return failure.model_copy(update={"backward": failure.backward and own, "said": said})
 
+    def unlike(self, *, by_command: bool) -> str:
+        """What the fresh runs, or their control, showed to be unlike the failure of the program, which is run `by_command` or not."""
+        seen = self.verification
+        if seen.same:
+            said = f"{seen.same} of {seen.runs} fresh processes failed in the same way, but the compiler is not shown to be the cause"
+        elif by_command and (self.search is None or self.search.reference is None):
+            said = "the command fails here, but not the script that calls its test alone"
+        else:
+            said = "fresh processes did not show the same failure"
+        return f"{said}: {self.proof.differences[-1] if self.proof and self.proof.differences else ''}"
+
     def reason_if_unverified(self, reason: str, runs: int) -> str | None:
         """`reason`, unless at least `runs` fresh runs failed alike and the eager control passed."""
         return None if self.verification.same >= runs and self.verification.eager != "fails" else reason

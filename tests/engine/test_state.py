@@ -118,6 +118,21 @@ def test_a_reason_is_given_where_nothing_is_verified() -> None:
     assert findings(facts=ONCE).reason_if_unverified("out of time", 3) == "out of time"
 
 
+@pytest.mark.parametrize(
+    ("same", "by_command", "said"),
+    [
+        (3, False, "3 of 3 fresh processes failed in the same way, but the compiler is not shown to be the cause: eager control: it fails"),
+        (0, False, "fresh processes did not show the same failure: eager control: it fails"),
+        (3, True, "3 of 3 fresh processes failed in the same way, but the compiler is not shown to be the cause: eager control: it fails"),
+        (0, True, "the command fails here, but not the script that calls its test alone: eager control: it fails"),
+    ],
+)
+def test_fresh_runs_that_fail_alike_are_told_so_where_the_control_fails(same: int, by_command: bool, said: str) -> None:
+    facts = VerificationFacts(runs=3, same=same, eager="fails")
+    proven = Findings(None, proof=Proof("text", facts, ("run 3: passes", "eager control: it fails")))
+    assert proven.unlike(by_command=by_command) == said
+
+
 @pytest.mark.parametrize(("same", "eager", "holds"), [(1, "passes", True), (0, "passes", False), (3, "fails", False)])
 def test_a_proof_holds(same: int, eager: Any, holds: bool) -> None:
     assert Proof("text", VerificationFacts(runs=3, same=same, eager=eager)).holds is holds
