@@ -113,7 +113,7 @@ class Intake:
             failure = failure.model_copy(update={"kind": Kind.NO_RAISE})
         judged = failure.kind is Kind.ACCURACY or found.own_verdict
         if judged and (undefined := self._undefined(found, own)):
-            said = f"the program compares {undefined}: without the compiler its numbers differ as well"
+            said = f"the program compares {undefined}, which torch leaves open: filled in otherwise, it fails without the compiler as well"
             raise Ended("not_reproduced", "fails_in_eager", said)
         right: bool | None = False
         judge_compiled_branch(failure, self.options.target.name, without, lambda option: self._control(own, option))
