@@ -24,6 +24,7 @@ _NUMBERS = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bMismatched elemen
 _CONDITION = re.compile(r"data-dependent expression ([^\n]+?)(?= \(unhinted|\.?\s*\n|\.?$)")
 _NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
+_PYTEST = "_pytest/outcomes.py"
 # What `no_grad`, `autocast` and the like put around a function that they decorate, and what calls the program's in a process of its own.
 _WRAPPERS = (
     "torch/utils/_contextlib.py",
@@ -272,9 +273,10 @@ def _named(chain: Sequence[Raised]) -> tuple[list[str], str]:
 
 
 def _is_comparison(names: Sequence[str], frames: Sequence[Frame], script: str) -> bool:
-    """Whether the program itself says that a result is wrong: an AssertionError raised in the program's own run, by a
-    comparison or by its own `assert`, with nothing of the compiler (or of compiled code) on the stack."""
-    return list(names) == ["AssertionError"] and _is_own(frames, script)
+    """Whether the program itself says that a result is wrong: an AssertionError raised in the program's own run, by a comparison or by
+    its own `assert`, or what pytest raises of what did not raise, with nothing of the compiler (or of compiled code) on the stack."""
+    by_pytest = list(names) == ["Failed"] and bool(frames) and frames[-1].path.endswith(_PYTEST)
+    return (by_pytest or list(names) == ["AssertionError"]) and _is_own(frames, script)
 
 
 def _is_own(frames: Sequence[Frame], script: str) -> bool:

@@ -141,5 +141,5 @@ class Signature(Model):
         tells = self.kind is Kind.EXCEPTION or of_program
         # that numbers are not close the kind says as well, so nothing is said of it
         said = self.said or (self.message if tells else "")
-        first = said.partition("\n")[0][:160] if tells or self.kind is Kind.ACCURACY else ""
+        first = said.partition("\n")[0][:160] if tells or self.kind.is_wrong_result else ""
         return f"{self.kind.value} in {where}: {by}{what}" + (f": {first}" if first else "")

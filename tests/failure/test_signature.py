@@ -328,6 +328,22 @@ def test_assertion_of_the_compiler_is_no_accuracy_failure() -> None:
     assert judged(text).kind is Kind.EXCEPTION
 
 
+@pytest.mark.parametrize(("last", "kind"), [("_pytest/outcomes.py", Kind.ACCURACY), ("jobs/outcomes.py", Kind.EXCEPTION)])
+def test_what_pytest_says_of_an_error_that_is_missing_is_a_verdict(last: str, kind: Kind) -> None:
+    text = f"""Traceback (most recent call last):
+  File "/tmp/repro.py", line 9, in <module>
+    with pytest.raises(IndexError):
+  File "/lib/site-packages/_pytest/raises.py", line 699, in __exit__
+    fail(f"DID NOT RAISE {{self.expected_exceptions[0].__name__}}")
+  File "/lib/site-packages/{last}", line 162, in __call__
+    raise Failed(msg=reason, pytrace=pytrace)
+Failed: DID NOT RAISE IndexError
+"""
+    found = signature_of(Outcome(status="raised", text=text))
+    assert found is not None
+    assert (found.kind, found.exception, found.message) == (kind, ("Failed",), "DID NOT RAISE IndexError")
+
+
 def test_assertion_under_another_script_name() -> None:
     text = stack().replace("repro.py", "/somewhere/fail.py") + "AssertionError: wrong\n"
     assert judged(text, script="fail.py").kind is Kind.ACCURACY

@@ -92,6 +92,10 @@ def test_one_line_for_people() -> None:
     checked = left.model_copy(update={"exception": ("AssertionError",), "message": "row N is wrong", "said": "row 3 is wrong"})
     assert checked.line() == "accuracy in run: AssertionError: row 3 is wrong"
     assert printed.same(ERROR.model_copy(update={"message": "rank N", "said": "rank 4"})), "what people are shown is not compared"
+    missing = Signature(
+        kind=Kind.NO_RAISE, phase=Phase.RUN, exception=("Failed",), message="DID NOT RAISE ValueError", said="DID NOT RAISE ValueError"
+    )
+    assert missing.line() == "no_raise in run: Failed: DID NOT RAISE ValueError"
     assert Signature(kind=Kind.HANG, phase=Phase.RUN).line() == "hang in run: hang"
     assert "\n" not in ERROR.model_copy(update={"message": "\n\nx" * 300}).line()
 
