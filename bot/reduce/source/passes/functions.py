@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from bot.reduce.source.text.blocks import FUNCTIONS, Function, in_order, own_nodes
+from bot.reduce.source.text.blocks import FUNCTIONS, Function, in_order, own_nodes, own_now
 from bot.reduce.source.text.names import dotted, root
 from bot.reduce.source.text.repair import replaced
 from bot.reduce.source.text.splice import both, bound_arguments, calls, code, code_with, mark_of, own_text, pairs, scoped, spliced, wrapped
@@ -15,13 +15,14 @@ _PROPERTIES = ("property", "cached_property", "functools.cached_property")
 
 
 def called_once(text: str) -> Iterator[str]:
-    """A function or method of `text` called in one place, as a whole statement, is written out there."""
+    """A function or method of `text` called in one place is written out there: what it returns in the statement, the rest before that."""
     tree = ast.parse(text)
     for scope, statement in scoped(tree):
-        if isinstance(statement, (ast.Expr, ast.Return, ast.Assign)) and isinstance(statement.value, ast.Call):
-            found = _call_written_out(text, tree, scope, statement, statement.value)
-            if found is not None:
-                yield found
+        if isinstance(statement, (ast.Expr, ast.Return, ast.Assign)):
+            for call in (n for n in own_now(statement) if isinstance(n, ast.Call)):
+                found = _call_written_out(text, tree, scope, statement, call)
+                if found is not None:
+                    yield found
 
 
 def _call_written_out(text: str, tree: ast.Module, scope: ast.Module | Function, statement: ast.stmt, call: ast.Call) -> str | None:
@@ -110,7 +111,9 @@ def _written_out(
         mark = mark_of(text, inner)
         if isinstance(inner, ast.Return):
             value = ast.parse(code(inner.value or ast.Constant(None), names), mode="eval").body
-            body.append(code_with(statement, use, value) + mark)
+            # a statement that does more with what is returned may be the one that fails
+            own = "" if getattr(statement, "value", None) is use else mark_of(text, statement)
+            body.append(code_with(statement, use, value) + (mark or own))
         else:  # a block keeps the marks in it
             body.append(own_text(spread, inner) if hasattr(inner, "body") else code(inner, names) + mark)
     return replaced(text, {statement: "\n".join([*opening, *body]), function: None})

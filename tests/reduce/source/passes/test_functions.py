@@ -33,9 +33,11 @@ def test_a_property_is_written_out(text: str, becomes: str) -> None:
             f"def loss():\n    return model(1){MARK}\ntorch.compile(loss)()\n",
         ),
         ("def f(x):\n    def g(x):\n        return x\n    return g(x)\ny = f(z)\n", "x = z\ndef g(x):\n    return x\ny = g(x)\n"),
+        ("def f():\n    t = a()\n    return t, t.sum()\nexport(M(), f())\n", "t = a()\nexport(M(), (t, t.sum()))\n"),
+        (f"def f(n):\n    return {{n: 1}}\ng(M(), shapes=f('x'))  {MARK}\n", f"g(M(), shapes={{'x': 1}})  {MARK}\n"),
     ],
 )
-def test_a_function_with_a_function_in_it_is_written_out(text: str, becomes: str) -> None:
+def test_a_function_that_one_place_calls_is_written_out(text: str, becomes: str) -> None:
     assert becomes in called_once(text)
 
 
@@ -44,9 +46,10 @@ def test_a_function_with_a_function_in_it_is_written_out(text: str, becomes: str
     [
         "def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n    g()\nf()\n",
         "def f():\n    def g():\n        return 1\n    h(g)\ndef g():\n    return 2\nf()\nh(g)\n",
+        "def f(x):\n    t = a(x)\n    return t\ny = h(lambda x: f(x), [f(i) for i in z])\n",
     ],
 )
-def test_what_a_function_in_it_shares_or_hides_stays_in_its_function(text: str) -> None:
+def test_what_a_function_shares_or_hides_or_calls_later_stays(text: str) -> None:
     assert list(called_once(text)) == []
 
 
