@@ -167,6 +167,7 @@ class _Search:
         while True:
             before = incumbent.key
             apply(incumbent, self._batch(incumbent.program), "batch")
+            values.special(incumbent)
             if self.room is not None:
                 self.room.run(incumbent)
             if not memory.is_capped(incumbent.program):  # with a cap, a smaller size alone makes room

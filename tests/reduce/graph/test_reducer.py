@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import random
 import statistics
+import struct
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -303,6 +305,21 @@ def test_nothing_is_asked_of_a_program_that_is_as_small_as_can_be() -> None:
     found = reduce_program(program, oracle, oracle.render)
     assert found.program == program
     assert oracle.queries == 0
+
+
+def test_an_infinity_is_everywhere_before_sizes_shrink(tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(struct.pack("<24f", *[0.5] * 20, *[math.inf] * 4))
+    item = Input("x", tensor(24), Value("blob", (str(path),)))
+
+    def needs(p: Program) -> bool:
+        value = p.graph.inputs[0].value
+        return value in (Value("full", ("torch.inf",)), item.value) and p.graph.inputs[0].meta.shape[0] > 1
+
+    oracle = World(needs)
+    found = reduce_program(Program(Graph((item,), (op("r", "relu", Ref("x"), meta=item.meta),), Ref("r"))), oracle, oracle.render)
+    assert found.program.graph.inputs[0].meta.shape == (2,)
+    assert oracle.queries <= 9, Counter(oracle.origins)
 
 
 def test_the_seed_stays_where_numbers_matter() -> None:

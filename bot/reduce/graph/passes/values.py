@@ -55,6 +55,13 @@ def run(incumbent: Incumbent) -> bool:
     return incumbent.key != start
 
 
+def special(incumbent: Incumbent) -> None:
+    """Puts an infinity or NaN that an input of `incumbent` holds in all places of it: the smallest size has one then."""
+    for item in incumbent.program.graph.sources:
+        if item.meta.is_tensor and item.value.kind not in _SHORT:
+            incumbent.offer_first([with_input(incumbent.program, replace(item, value=v)) for v in _not_finite(item)], "values")
+
+
 def written(item: Input, shape: Sequence[int]) -> Value | None:
     """The corner of this shape of the recorded data of `item`, as a literal; None if that is too long or not known."""
     if item.value.kind != "blob" or len(shape) != len(item.meta.shape) or math.prod(shape) > MOST_WRITTEN:
