@@ -288,12 +288,7 @@ class Job:
         found = replace(self._found, search=step, proof=step.confirmation())
         self._write_repro(found)
         self._trail.confirm(position)
-        self._save(found, "error")
-
-    def _save(self, found: Findings, status: Status) -> None:
-        """Write the result that there is if nothing comes after it."""
-        ending = Ending(status, "interrupted", self._cut_short(found), code="flaky" if status == "flaky" else None)
-        self.space.save(self._result(found, ending))
+        self.space.save(self._result(found, Ending("error", "interrupted", self._cut_short(found))))
 
     def _prove(self, prover: Prover, result: SearchResult) -> None:
         """Fresh processes, without anything of ours, decide."""
@@ -310,9 +305,13 @@ class Job:
         found = replace(self._found, search=result, proof=replace(proof, seconds=time.monotonic() - started))
         if proof.holds:
             self._write_repro(found)
-            # at once: what explains it takes minutes, in which the result of an earlier repro would stand beside this one
-            self._save(found, found.status(self.options.verify_runs))
         self._found = found
+        if proof.holds:
+            status = found.status(self.options.verify_runs)
+            ending = Ending(status, found.ended_by("interrupted", proven=status != "error"), code=_UNPROVEN.get(status))
+            # at once: what explains it takes minutes, in which the result of an earlier repro would stand beside this one
+            with contextlib.suppress(OSError):  # the one that is written at the end is the one that counts
+                self.space.save(self._result(found, ending))
 
     def _told(self, proof: Proof) -> Proof:
         for line in proof.differences:

@@ -51,7 +51,8 @@ def test_it_is_the_same_whenever_it_is_found_out(tmp_path: Path, monkeypatch: py
     # what is proven stands there with its repro, whatever becomes of its explanation
     [told] = before
     assert told is not None
-    assert (told.status, told.ended_by, told.files.sha256) == ("minimized", "interrupted", {"repro.py": hash_of(tmp_path, "repro.py")})
+    assert (told.status, told.ended_by, told.reason) == ("minimized", "fixed_point", None)
+    assert told.files.sha256 == {"repro.py": hash_of(tmp_path, "repro.py")}
     names = {"repro.py", "exported_program.pt2", "exported_program.txt"}
     assert result.files.sha256 == {name: hash_of(tmp_path, name) for name in names}
     assert (result.status, result.reduction.ops_after) == ("minimized", 1)
@@ -59,6 +60,21 @@ def test_it_is_the_same_whenever_it_is_found_out(tmp_path: Path, monkeypatch: py
     assert result.files.exported_program is not None
     assert (tmp_path / "out" / result.files.exported_program).is_file()
     assert result.timing.evidence > 0
+
+
+def test_a_disk_that_is_full_for_a_moment_costs_no_proof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save, refused = Workspace.save, []
+
+    def full_once(space: Workspace, result: Result) -> None:
+        if result.status == "minimized" and not refused:
+            refused.append(result)
+            raise OSError(28, "No space left on device")
+        save(space, result)
+
+    monkeypatch.setattr(Workspace, "save", full_once)
+    result = run(tmp_path, monkeypatch, room=4)
+    assert refused
+    assert (result.status, result.files.exported_program) == ("minimized", "exported_program.pt2")
 
 
 def test_what_is_not_proven_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
