@@ -151,12 +151,25 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
         pass  # it breaks off, as where the process that writes it was ended
     except (OverflowError, RecursionError) as error:
         left.append(f"what comes after: its header cannot be read ({type(error).__name__})")
+    apart = [name for name in changed if not result.holds(name)]  # of no result: they are at their places
     try:
-        if not result.settle(lambda kept: _note([name for name in changed if name in kept or not result.holds(name)], target)):
+        whole = result.settle(lambda kept: _note([*apart, *(name for name in changed if name in kept)], target))
+        if not whole:
             left.append(TORN)
+            _note([*apart, *filter(result.holds, _noted(target))], target)
     except OSError as error:
         left.append(f"the result: {error.strerror}")
     return left
+
+
+def _noted(target: int) -> list[str]:
+    """The files in which something was replaced, as an earlier look left them."""
+    try:
+        held = os.open(CHANGED, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=target)
+    except OSError:
+        return []
+    with os.fdopen(held, encoding="utf-8") as opened:
+        return opened.read().splitlines()
 
 
 def _note(changed: list[str], target: int) -> None:

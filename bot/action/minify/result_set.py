@@ -48,14 +48,15 @@ class ResultSet:
         return self.holds(name)
 
     def settle(self, note: Callable[[Sequence[str]], None]) -> bool:
-        """Put them to their places, and take away what was there before them; whether they belong together, else what was there stays.
+        """Put them to their places, and take away what the result before them named; whether they belong together, else all of that stays.
 
-        `note` is called between the two, with their names. Where we are killed meanwhile, there is no result.json.
+        `note` is called before, with their names; where it fails nothing has changed. Where we are killed behind it, there is no
+        result.json.
 
         Raises:
-            OSError: one of them cannot be put to its place.
+            OSError: one of them cannot be put to its place, or `note` failed.
         """
-        named = self._named()
+        named = self._named(self.told or b"")
         if self.told is None:
             whole = RESULT not in self.refused and not self._stands(RESULT)
         else:
@@ -63,9 +64,11 @@ class ResultSet:
         try:
             if whole:
                 kept = [name for name in (*_BESIDE, RESULT) if name in self.came and (named is None or name in named or name == RESULT)]
-                for name in (RESULT, *_BESIDE) if self.told is not None else ():
-                    self._drop(name)
+                # of a directory that somebody keeps other things in, no file goes that no result named
+                before = self._named(self._standing()) or {} if self.told is not None else {}
                 note(kept)
+                for name in (*((RESULT,) if self.told is not None else ()), *(one for one in before if one in _BESIDE)):
+                    self._drop(name)
                 for name in kept:
                     os.replace(waiting(name), name, src_dir_fd=self.target, dst_dir_fd=self.target)
         finally:
@@ -73,12 +76,21 @@ class ResultSet:
                 self._drop(waiting(name))
         return whole
 
-    def _named(self) -> Mapping[str, str] | None:
-        """The hashes that result.json gives to its files; None where it gives none."""
+    def _named(self, told: bytes) -> Mapping[str, str] | None:
+        """The hashes that a result.json (`told`) gives to its files; None where it gives none."""
         try:
-            return Result.model_validate_json((self.told or b"")[: _LONGEST + 1]).files.sha256
+            return Result.model_validate_json(told[: _LONGEST + 1]).files.sha256
         except ValueError:
             return None
+
+    def _standing(self) -> bytes:
+        """The result.json that was there before; nothing where there is none."""
+        try:
+            held = os.open(RESULT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self.target)
+        except OSError:
+            return b""
+        with os.fdopen(held, "rb") as opened:
+            return opened.read(_LONGEST + 1)
 
     def _stands(self, name: str) -> bool:
         try:

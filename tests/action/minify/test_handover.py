@@ -437,3 +437,45 @@ def test_what_was_replaced_is_said_of_the_files_that_stay(tmp_path: Path, target
     assert found(tmp_path)[CHANGED] == "repro.py\n"
     assert receive(archive(("repro.py", NEW.encode()), ("result.json", result_of(NEW).encode())), target) == []
     assert CHANGED not in found(tmp_path)
+
+
+def test_of_a_directory_that_somebody_keeps_nothing_else_goes(tmp_path: Path, target: int) -> None:
+    (tmp_path / "target/kernel.py").write_text("mine")
+    assert receive(archive(("repro.py", OLD.encode()), ("result.json", result_of(OLD).encode())), target) == []
+    assert (
+        receive(
+            archive(
+                ("result.json", result_of(None).encode()),
+            ),
+            target,
+        )
+        == []
+    )
+    assert set(found(tmp_path)) == {"kernel.py", "result.json"}  # the repro was a result's
+
+
+def test_where_it_cannot_be_said_what_was_replaced_the_set_before_it_stays(
+    tmp_path: Path, target: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receive(archive(("repro.py", OLD.encode()), ("result.json", result_of(OLD).encode())), target)
+    usual = os.open
+
+    def full(path: str, *given: object, **named: object) -> int:
+        if path == CHANGED:
+            raise OSError(28, "No space left on device")
+        return usual(path, *given, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "open", full)
+    home = "x = '/home/bob/x'\n"
+    assert receive(archive(("repro.py", home.encode()), ("result.json", result_of(home).encode())), target) == [
+        "the result: No space left on device"
+    ]
+    assert found(tmp_path) == {"repro.py": OLD, "result.json": result_of(OLD)}
+
+
+def test_what_was_replaced_beside_a_torn_result_is_said(tmp_path: Path, target: int) -> None:
+    home = "x = '/home/bob/x'\n"
+    receive(archive(("repro.py", home.encode()), ("result.json", result_of(home).encode())), target)
+    log = ("original/log.txt", b"see /home/bob/secret/x.py\n")
+    assert receive(archive(log, ("repro.py", NEW.encode()), ("result.json", result_of(home).encode())), target) == [TORN]
+    assert found(tmp_path)[CHANGED].split() == ["original/log.txt", "repro.py"]
