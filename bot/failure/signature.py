@@ -24,7 +24,7 @@ _NUMBERS = re.compile(r"\bnot (?:close|equal|almost equal)\b|\bMismatched elemen
 _CONDITION = re.compile(r"data-dependent expression ([^\n]+?)(?= \(unhinted|\.?\s*\n|\.?$)")
 _NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
-_PYTEST = "_pytest/outcomes.py"
+_PYTEST, _DID_NOT_RAISE = "_pytest/outcomes.py", "DID NOT RAISE"
 # What `no_grad`, `autocast` and the like put around a function that they decorate, and what calls the program's in a process of its own.
 _WRAPPERS = (
     "torch/utils/_contextlib.py",
@@ -239,7 +239,7 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
     names, message = _named(chain)
     frames = [frame for raised in chain for frame in raised.frames]
     carried = chain[next((i for i in range(len(chain), 0, -1) if chain[i - 1].carrier), 0) :]
-    if _is_comparison(_named(carried)[0], [frame for raised in carried for frame in raised.frames], script):
+    if _is_comparison(*_named(carried), [frame for raised in carried for frame in raised.frames], script):
         kind, phase, frame, names = Kind.ACCURACY, Phase.RUN, None, _named(carried)[0]
     else:
         kind, phase, frame = Kind.EXCEPTION, phase_of(frames, names), _frame(frames)
@@ -272,10 +272,10 @@ def _named(chain: Sequence[Raised]) -> tuple[list[str], str]:
     return names, message
 
 
-def _is_comparison(names: Sequence[str], frames: Sequence[Frame], script: str) -> bool:
+def _is_comparison(names: Sequence[str], said: str, frames: Sequence[Frame], script: str) -> bool:
     """Whether the program itself says that a result is wrong: an AssertionError raised in the program's own run, by a comparison or by
     its own `assert`, or what pytest raises of what did not raise, with nothing of the compiler (or of compiled code) on the stack."""
-    by_pytest = list(names) == ["Failed"] and bool(frames) and frames[-1].path.endswith(_PYTEST)
+    by_pytest = list(names) == ["Failed"] and said.startswith(_DID_NOT_RAISE) and bool(frames) and frames[-1].path.endswith(_PYTEST)
     return (by_pytest or list(names) == ["AssertionError"]) and _is_own(frames, script)
 
 

@@ -328,8 +328,19 @@ def test_assertion_of_the_compiler_is_no_accuracy_failure() -> None:
     assert judged(text).kind is Kind.EXCEPTION
 
 
-@pytest.mark.parametrize(("last", "kind"), [("_pytest/outcomes.py", Kind.ACCURACY), ("jobs/outcomes.py", Kind.EXCEPTION)])
-def test_what_pytest_says_of_an_error_that_is_missing_is_a_verdict(last: str, kind: Kind) -> None:
+MISSING = "DID NOT RAISE IndexError"
+
+
+@pytest.mark.parametrize(
+    ("last", "said", "kind"),
+    [
+        ("_pytest/outcomes.py", MISSING, Kind.ACCURACY),
+        ("jobs/outcomes.py", MISSING, Kind.EXCEPTION),
+        # pytest.fail says anything
+        ("_pytest/outcomes.py", "Timeout >Ns from pytest-timeout.", Kind.EXCEPTION),
+    ],
+)
+def test_what_pytest_says_of_an_error_that_is_missing_is_a_verdict(last: str, said: str, kind: Kind) -> None:
     text = f"""Traceback (most recent call last):
   File "/tmp/repro.py", line 9, in <module>
     with pytest.raises(IndexError):
@@ -337,11 +348,11 @@ def test_what_pytest_says_of_an_error_that_is_missing_is_a_verdict(last: str, ki
     fail(f"DID NOT RAISE {{self.expected_exceptions[0].__name__}}")
   File "/lib/site-packages/{last}", line 162, in __call__
     raise Failed(msg=reason, pytrace=pytrace)
-Failed: DID NOT RAISE IndexError
+Failed: {said}
 """
     found = signature_of(Outcome(status="raised", text=text))
     assert found is not None
-    assert (found.kind, found.exception, found.message) == (kind, ("Failed",), "DID NOT RAISE IndexError")
+    assert (found.kind, found.exception, found.message) == (kind, ("Failed",), said)
 
 
 def test_assertion_under_another_script_name() -> None:
