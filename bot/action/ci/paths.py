@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,8 @@ from bot.action.ci.failing_test import Failure, repository_path
 MAX_FILES = 200_000
 # So deep are its directories looked at: walking them takes a call for each.
 MAX_DEPTH = 60
+# On runners of GitHub: the directory of work, the repository, and its checkout of the same name.
+_CHECKOUT = re.compile(r"^/.{0,300}?/?(?:work|__w)/([^/]{1,100})/\1/")
 _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", "build", "dist", "site-packages"})
 
 
@@ -69,9 +72,18 @@ class CheckoutPaths:
 
     def _found(self, failure: Failure) -> str | None:
         """The file of the test of `failure`: where the log says from where its path counts, or where programs run, before all others."""
-        known = self.find(f"{failure.root}/{failure.file}") if failure.root and not failure.file.startswith("/") else None
+        known = self._below_root(failure) if failure.root and not failure.file.startswith("/") else None
         beside = f"{self._directory}/{failure.file}"
         return known or (beside if beside in self._files else self.find(failure.file))
+
+    def _below_root(self, failure: Failure) -> str | None:
+        """The file of the test of `failure`, whose path counts from its root, a directory of the machine that it ran on."""
+        whole = f"{failure.root}/{failure.file}"
+        below = _CHECKOUT.sub("", whole)
+        if below != whole and below in self._files:
+            return below
+        # a directory of the checkout may be called as the checkout is
+        return None if failure.file in self._files else self.find(whole)
 
 
 def in_directory(root: Path) -> CheckoutPaths:

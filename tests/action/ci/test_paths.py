@@ -89,6 +89,14 @@ def test_of_two_files_with_one_path_that_of_the_directory_is_meant(root: str, fo
     assert not TWO.locate(Failure("t", "tests/test_b.py::t", "", root=root)).located
 
 
+@pytest.mark.parametrize("root", ["/home/runner/work/proj/proj", "/__w/proj/proj", "/srv/proj"])
+def test_a_directory_that_is_called_as_the_checkout_is(root: str) -> None:
+    """Another file was taken for the test's."""
+    paths = CheckoutPaths(["tests/test_a.py", "proj/tests/test_a.py"])
+    assert paths.locate(Failure("t", "tests/test_a.py::t", "", root=root)).test == "tests/test_a.py::t"
+    assert paths.locate(Failure("t", "tests/test_a.py::t", "", root=f"{root}/proj")).file.endswith("tests/test_a.py")
+
+
 @pytest.mark.parametrize(
     ("lines", "root"),
     [
