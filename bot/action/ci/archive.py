@@ -43,11 +43,16 @@ def members(archive: bytes, wanted: Callable[[str], bool], late: Late = never) -
     return _members(archive, wanted, late, _Room(MAX_FILES, MAX_ALL, MAX_PACKED), inner=True)
 
 
+def _is_packed(info: zipfile.ZipInfo) -> bool:
+    return info.filename.lower().endswith(".zip")
+
+
 def _members(archive: bytes, wanted: Callable[[str], bool], late: Late, room: _Room, *, inner: bool) -> Iterator[tuple[str, bytes]]:
     try:
         with zipfile.ZipFile(io.BytesIO(archive)) as opened:
-            for info in opened.infolist():
-                packed = inner and info.filename.lower().endswith(".zip")
+            # plain ones first: of the others there may be any number
+            for info in sorted(opened.infolist(), key=_is_packed):
+                packed = inner and _is_packed(info)
                 if not packed and not wanted(info.filename):
                     continue
                 if room.files <= 0 or late():

@@ -13,6 +13,8 @@ from bot.action.ci.pytest_text import as_traceback, own_source
 from bot.action.ci.python_words import HEADER
 
 MAX_FAILURES = 2_000
+# Characters.
+MAX_NAME = 2_000
 # What no XML may hold, but what a program printed does, colors above all: as it is, and as a reference.
 _NO_CHARACTERS = bytes(number for number in range(32) if number not in b"\t\n\r")
 _NO_REFERENCE = re.compile(r"&#(?:x0{0,6}(?:[0-8bcef]|1[0-9a-f])|0{0,6}(?:[0-8]|1[1245-9]|2\d|3[01]));", re.IGNORECASE)
@@ -76,7 +78,7 @@ def _failure(case: ElementTree.Element, wrong: ElementTree.Element, job: str) ->
         # without a traceback the message is all that there is
         said = plain(wrong.get("message") or "")
         text = f"{HEADER}\n{said}" if ERROR.match(said) else said
-    name, where = case.get("name") or "", case.get("classname") or ""
+    name, where = (case.get("name") or "")[:MAX_NAME], (case.get("classname") or "")[:MAX_NAME]
     module, classes = _split(where)
     if not where and wrong.get("message") == _COLLECTED:
         # the file's own error, as it was imported

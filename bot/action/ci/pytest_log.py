@@ -43,7 +43,7 @@ _BARE = re.compile(r"[\w./-]{1,300}\.py::\S{1,500} - (?:torch\._(?:dynamo|induct
 _WORDS_ABOVE = 300
 _WORDS = re.compile(rf".{{1,{_WORDS_ABOVE}}}?[:\uff1a] ?(?=FAILED {_BARE.pattern})")
 # pytest-subtests names the case behind the test.
-CASE = re.compile(r" (?:\[[^\]]*\] ?)?\([^()]*\)$| \[[^\]]*\]$")
+CASE = re.compile(r" (?:\[[^\]]{0,300}\] ?)?\([^()]{0,500}\)$| \[[^\]]{0,300}\]$")
 _SUMMARY = re.compile(
     r"^(?P<how>FAILED|ERROR|SUBFAIL(?:ED)?(?:\[[^\]]{0,300}\])?(?: ?\(.{0,500}?\))?) (?:\[\d{1,9}\.\d{1,9}s\] )?"
     r"(?P<file>[^\s:]\S{0,500}?\.py)(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 import zipfile
 
 import pytest
@@ -33,6 +34,20 @@ def test_a_report_in_a_zip_file_in_the_artifact() -> None:
     assert len(junit.in_archive(zipped({"reports.zip": zipped({"a.xml": whole}), "b.xml": whole}))) == 2
     # no deeper: each would unpack to more
     assert junit.in_archive(zipped({"a.zip": zipped({"b.zip": zipped({"a.xml": whole})})})) == ()
+
+
+def test_no_zip_file_takes_the_place_of_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "MAX_FILES", 3)
+    traces = {f"trace{number}.zip": zipped({"trace.txt": b"t"}) for number in range(9)}
+    assert len(junit.in_archive(zipped({**traces, "junit.xml": report(CASE.format("", "made up"))}))) == 1
+
+
+def test_a_name_of_any_length_is_read_in_time() -> None:
+    """A few hundred bytes in an artifact took minutes, whatever the time for reading was."""
+    named = report(CASE.format("", "made up").replace("test_b", "t" + " (" * 500_000))
+    began = time.process_time()
+    assert len(junit.in_archive(zipped({"junit.xml": named}))) == 1
+    assert time.process_time() - began < 5
 
 
 def test_what_is_read_of_zip_files_in_an_artifact_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
