@@ -219,12 +219,13 @@ class _UntilUnread:
 def _whoever_reads() -> Iterator[None]:
     """The job goes on where nobody reads what it says (`| head`), or the file for that is full; its exit status is that of its result."""
     usual = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = _UntilUnread(sys.stdout), _UntilUnread(sys.stderr)
+    # None: it was closed from the beginning
+    sys.stdout, sys.stderr = (stream and _UntilUnread(stream) for stream in usual)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = usual
-        for stream in usual:
+        for stream in filter(None, usual):
             try:
                 stream.flush()
             except OSError:  # Python tries once more at its end, and would leave with 120

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -221,6 +222,20 @@ def test_whoever_reads_what_is_said_is_not_asked_for_the_exit_status(script: str
         )
     assert done.returncode == EXIT_STATUS["reproduced"], done.stderr
     assert not (done.stderr or b"").replace(b"told", b"")
+
+
+@pytest.mark.parametrize("closed", ["1>&-", "2>&-", "1>&- 2>&-"])
+def test_a_stream_may_be_closed_from_the_beginning(script: str, closed: str) -> None:
+    words = [
+        sys.executable,
+        "-c",
+        _SAYS_MUCH.replace("sys.stdout.", "sys.stdout and sys.stdout.").replace("sys.stderr.", "sys.stderr and sys.stderr."),
+    ]
+    command = f"exec {shlex.join([*words, os.path.abspath(script)])} {closed}"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=Path(cli.__file__).parents[1], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    assert done.returncode == EXIT_STATUS["reproduced"]
 
 
 def test_a_directory_that_cannot_be_used(asked: list[Options], script: str, monkeypatch: pytest.MonkeyPatch) -> None:
