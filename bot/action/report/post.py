@@ -104,18 +104,20 @@ def collect(
     missing = [index for index in range(len(requests)) if index not in folders]
     why = _reasons(api, settings, missing, known) if api is not None else {}
     made = []
+    unkept: str | None = None
     for index, request in enumerate(requests):
         folder = folders.get(index)
         section = _section(request, folder).model_copy(update={"download": known.get(index)})
         if index in why:
             section = section.model_copy(update={"problem": why[index]})
-        if storage is not None:
+        if storage is not None and unkept is None:
             try:
                 section = durable.keep(section, folder, settings.durable, storage, settings.repository, settings.run_id)
             except GitHubError as error:
-                section = section.model_copy(update={"unkept": str(error)})
                 # not asked again for each file: the comment comes after this, and the job has a quarter of an hour
-                storage = None
+                unkept = str(error)
+        if unkept is not None and section.files:
+            section = section.model_copy(update={"unkept": unkept})
         made.append(section)
     return tuple(made)
 
