@@ -116,6 +116,8 @@ _NEAR = 6
 _BETWEEN = re.compile(r"(?:^|/)(?:torch|triton)/")
 # Where a kernel is launched: the frame above shows whose it is.
 _LAUNCHED = re.compile(r"(?:^|/)triton/runtime/(?:jit|autotuner)\.py$")
+# The first line of a kernel that Triton could not compile; the compiler's have its name, and so have their helpers.
+_NOT_MADE = re.compile(r"CompilationError: at \d{1,9}:\d{1,9}:\s{0,9}def (?!_?triton_)\w")
 _FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}', re.MULTILINE)
 # Its tools for tests, which call them; and what calls a function that is not to be compiled.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py", "torch/_dynamo/external_utils.py")
@@ -184,11 +186,14 @@ def _paths(text: str) -> list[str]:
 
 
 def raised_in_own_kernel(text: str) -> bool:
-    """Whether the last traceback in `text` ends below a kernel of Triton's that a program launched, and the compiler did not make."""
+    """Whether the last traceback in `text` ends below a kernel of Triton's that a program launched, and the compiler did not make. Where it
+    does not show what launched it, the kernel's name tells whose it is."""
     paths = _paths(text)
     launchers = (above for above, path in pairwise(paths) if _LAUNCHED.search(path) and not _LAUNCHED.search(above))
     launcher = next(launchers, "")
-    return bool(launcher) and not (_BETWEEN.search(launcher) or _MADE.search(launcher))
+    if not launcher:
+        return bool(_NOT_MADE.search(text.rpartition(HEADER)[2])) and not on_stack(text)
+    return not (_BETWEEN.search(launcher) or _MADE.search(launcher))
 
 
 def raised_at_prompt(text: str) -> bool:

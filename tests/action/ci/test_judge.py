@@ -256,6 +256,7 @@ def test_a_driver_that_triton_gets_ready(called: str, broken: str | None) -> Non
 KERNEL = FRAME.format("site-packages/triton/runtime/jit.py", "run") + FRAME.format("site-packages/triton/compiler/compiler.py", "make_ir")
 OWN = FRAME.format("site-packages/made_up/ops.py", "rope") + KERNEL
 UNFIT = "triton.compiler.errors.CompilationError: at 9:4: made up"
+NAMED = "triton.compiler.errors.CompilationError: at 1:0:\ndef {}(\n^\nValueError('made up')"
 PTXAS = "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error\n`ptxas` stderr:\nmade up"
 
 
@@ -276,6 +277,13 @@ PTXAS = "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX code
         (KERNEL, UNFIT, "suggested"),
         (KERNEL, PTXAS, "suggested"),
         (LOWERING + KERNEL, PTXAS, "suggested"),
+        # the first line of the kernel has its name, by which the compiler's are known
+        (KERNEL, NAMED.format("rope_kernel"), "no"),
+        ("", NAMED.format("rope_kernel"), "no"),
+        ("", NAMED.format("triton_poi_fused_add_0"), "suggested"),
+        ("", NAMED.format("_triton_helper_fn_add0"), "suggested"),
+        (LOWERING + KERNEL, NAMED.format("rope_kernel_0"), "suggested"),
+        ("", INDUCTOR + NAMED.format("rope_kernel_0"), "suggested"),
     ],
 )
 def test_a_kernel_that_a_program_launches_itself(frames: str, said: str, expected: str) -> None:
