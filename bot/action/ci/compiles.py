@@ -187,12 +187,12 @@ def _paths(text: str) -> list[str]:
 
 def raised_in_own_kernel(text: str) -> bool:
     """Whether the last traceback in `text` ends below a kernel of Triton's that a program launched, and the compiler did not make. Where it
-    does not show what launched it, the kernel's name tells whose it is."""
+    does not show what launched it, but frames beside, the kernel's name tells whose it is."""
     paths = _paths(text)
     launchers = (above for above, path in pairwise(paths) if _LAUNCHED.search(path) and not _LAUNCHED.search(above))
     launcher = next(launchers, "")
     if not launcher:
-        return bool(_NOT_MADE.search(text.rpartition(HEADER)[2])) and not on_stack(text)
+        return bool(paths and _NOT_MADE.search(text.rpartition(HEADER)[2])) and not on_stack(text)
     return not (_BETWEEN.search(launcher) or _MADE.search(launcher))
 
 
