@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import json
 import re
 import shutil
@@ -159,6 +160,12 @@ def _place(program: Program, setting: Setting, tool: str, site: str) -> tuple[Pa
         (place / "site" / "sitecustomize.py").write_text(site, encoding="utf-8")
         path = [str(place / "site")]
     kept = setting.kept or place / "tmp" / "kept"
+    if setting.kept is not None:
+        # without a sandbox a machine keeps the header of C++ where Inductor puts it
+        headers = place / "tmp" / f"torchinductor_{getpass.getuser()}" / "precompiled_headers"
+        (kept / "own").mkdir(parents=True, exist_ok=True)
+        headers.parent.mkdir()
+        headers.symlink_to(kept / "own")
     env = {"TMPDIR": str(place / "tmp"), "PYTHONPATH": ":".join(path), "TORCH_MINIFY_CACHE_DIR": str(kept)}
     return place, watch.environment(env)
 

@@ -273,11 +273,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             machine = {"cpus": len(os.sched_getaffinity(0)), "system": platform.platform(), "revisions": revisions}
             setting = measure.Setting(python, arguments.limit, scratch, arguments.verify_runs, arguments.jobs)
             if arguments.without_sandbox:
-                # only the side that has a sandbox makes the header of C++, and that once on a machine
+                # each side makes the header of C++ once on a machine
                 setting = dataclasses.replace(setting, kept=scratch / "kept")
             run = runner(roots, setting, "before" if arguments.without_sandbox else "")
             if arguments.without_sandbox:
-                run(chosen[0], "after")  # it makes that, and is not counted
+                for side in roots:  # it makes that, and is not counted
+                    run(chosen[0], side)
             found = _compared(pairs(chosen, run, arguments.repeat), arguments.json, machine)
     print("\n" + table(found))
     return 0 if all(pair.equal for pair in found) else 1
