@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import time
-import zipfile
 
 import pytest
 
 from bot.action.ci import archive, junit
 from bot.action.ci.failing_test import Seen
 from bot.action.ci.judge import sign
+from tests.action.gate.memory import zipped
 
 
 def report(case: str) -> bytes:
     return f"<testsuites><testsuite>{case}</testsuite></testsuites>".encode()
-
-
-def zipped(files: dict[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as made:
-        for name, content in files.items():
-            made.writestr(name, content)
-    return buffer.getvalue()
 
 
 CASE = '<testcase classname="tests.test_a" name="test_b"><failure message="{}">{}</failure></testcase>'
