@@ -17,7 +17,7 @@ MAX_FILES = 200_000
 # So deep are its directories looked at: walking them takes a call for each.
 MAX_DEPTH = 60
 # On runners of GitHub: the directory of work, the repository, and its checkout of the same name.
-_CHECKOUT = re.compile(r"^/.{0,300}?/?(?:work|__w)/([^/]{1,100})/\1/")
+_CHECKOUT = re.compile(r"^(?:/[^/]{1,100}){0,8}?/(?:work|__w)/([^/]{1,100})/\1/")
 _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", "build", "dist", "site-packages"})
 
 

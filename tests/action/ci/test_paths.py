@@ -71,13 +71,15 @@ def test_a_directory_that_is_too_deep(tmp_path: Path) -> None:
     assert found.find("d/" * (MAX_DEPTH + 20) + "a.py") != "d/" * (MAX_DEPTH + 20) + "a.py"
 
 
+# Where GitHub's runners have their checkouts: each in a directory named after its repository.
+RUNNER = "/".join(("", "home", "runner", "work"))
 TWO = CheckoutPaths(["packages/core/tests/test_a.py", "packages/other/tests/test_a.py"], "packages/other")
 
 
 @pytest.mark.parametrize(
     ("root", "found"),
     [
-        ("/home/runner/work/mono/mono/packages/core", "packages/core/tests/test_a.py::t"),
+        (f"{RUNNER}/mono/mono/packages/core", "packages/core/tests/test_a.py::t"),
         # the log does not say, so it is the one where programs run
         ("", "packages/other/tests/test_a.py::t"),
         ("/somewhere/else", "packages/other/tests/test_a.py::t"),
@@ -89,20 +91,30 @@ def test_of_two_files_with_one_path_that_of_the_directory_is_meant(root: str, fo
     assert not TWO.locate(Failure("t", "tests/test_b.py::t", "", root=root)).located
 
 
-@pytest.mark.parametrize("root", ["/home/runner/work/proj/proj", "/__w/proj/proj", "/srv/proj"])
-def test_a_directory_that_is_called_as_the_checkout_is(root: str) -> None:
+@pytest.mark.parametrize(
+    ("root", "found"),
+    [
+        (f"{RUNNER}/proj/proj", "tests/test_a.py::t"),
+        (f"{RUNNER}/proj/proj/proj", "proj/tests/test_a.py::t"),
+        ("/__w/proj/proj", "tests/test_a.py::t"),
+        ("/__w/proj/proj/proj", "proj/tests/test_a.py::t"),
+        # elsewhere it cannot be told which of the two is the checkout
+        ("/builds/proj", "tests/test_a.py::t"),
+        (f"{RUNNER.replace('/work', '/homework')}/proj/proj/proj", "tests/test_a.py::t"),
+    ],
+)
+def test_a_directory_that_is_called_as_the_checkout_is(root: str, found: str) -> None:
     """Another file was taken for the test's."""
     paths = CheckoutPaths(["tests/test_a.py", "proj/tests/test_a.py"])
-    assert paths.locate(Failure("t", "tests/test_a.py::t", "", root=root)).test == "tests/test_a.py::t"
-    assert paths.locate(Failure("t", "tests/test_a.py::t", "", root=f"{root}/proj")).file.endswith("tests/test_a.py")
+    assert paths.locate(Failure("t", "tests/test_a.py::t", "", root=root)).test == found
 
 
 @pytest.mark.parametrize(
     ("lines", "root"),
     [
-        (["rootdir: /work/mono/packages/core"], "/work/mono/packages/core"),
-        (["rootdir: /work/mono, configfile: pytest.ini, testpaths: tests", "rootdir: /work/mono"], "/work/mono"),
-        (["rootdir: /work/mono", "rootdir: /work/other"], ""),
+        (["rootdir: /builds/mono/packages/core"], "/builds/mono/packages/core"),
+        (["rootdir: /builds/mono, configfile: pytest.ini, testpaths: tests", "rootdir: /builds/mono"], "/builds/mono"),
+        (["rootdir: /builds/mono", "rootdir: /builds/other"], ""),
         (["made up"], ""),
     ],
 )
