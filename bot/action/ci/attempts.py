@@ -9,7 +9,7 @@ import re
 
 _STEP = "##[group]Run "
 _FAILED = re.compile(r"(?:##\[warning\])?Attempt \d{1,6} failed\. Reason: ")
-_ENDED = re.compile(r"(?:##\[error\])?(?:Final attempt failed\. |Command completed after \d{1,6} attempt\(s\)\.$)")
+_ENDED = re.compile(r"(?:##\[(?:error|warning)\])?(?:Final attempt failed\. |Command completed after \d{1,6} attempt\(s\)\.$)")
 
 
 def drop_earlier(text: list[str]) -> None:

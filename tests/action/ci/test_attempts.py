@@ -1,4 +1,7 @@
-"""Steps that try again: what the last attempt did not fail by is no failure of the job."""
+"""Steps that try again: what the last attempt did not fail by is no failure of the job.
+
+The lines are those of nick-fields/retry, by `src/index.ts` at 0711ba3d7808574133d713a0d92d2941be03a350.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,8 @@ def shown(name: str) -> str:
     [
         (f"{STEP}{shown('test_a')}{AGAIN}==== 1 passed in 3.21s ====\n{DONE}{NEXT}made up\n", []),
         (f"{STEP}{shown('test_a')}{AGAIN}{shown('test_b')}{FINAL}", ["test_b"]),
+        # with continue_on_error, and without warning_on_retry
+        (f"{STEP}{shown('test_a')}{AGAIN[11:]}{shown('test_b')}{FINAL.replace('error', 'warning', 1)}", ["test_b"]),
         (f"{STEP}{shown('test_a')}{AGAIN}{shown('test_a')}{AGAIN}==== 1 passed in 3.21s ====\n{DONE}", []),
         # nobody knows how the other attempt would have ended
         (f"{STEP}{shown('test_a')}{AGAIN}##[error]The operation was canceled.\n", ["test_a"]),
