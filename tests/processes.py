@@ -1,8 +1,9 @@
-"""The processes below another one."""
+"""The processes below another one, and whether one has ended."""
 
 from __future__ import annotations
 
 import contextlib
+import time
 from pathlib import Path
 
 
@@ -14,3 +15,17 @@ def children_of(pid: int) -> list[int]:
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 found += map(int, (thread / "children").read_text().split())
     return found
+
+
+def ended(pid: int, within: float = 5.0) -> bool:
+    """Whether the process `pid` is gone, or waits to be collected, after so many seconds: to die takes a turn of a processor."""
+    until = time.monotonic() + within
+    while True:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX":
+                return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if time.monotonic() > until:
+            return False
+        time.sleep(0.05)

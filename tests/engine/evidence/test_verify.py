@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import textwrap
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from bot.models.failure import Kind, Phase, Signature
 from bot.models.result import Rule
 from bot.workers import toolchain
 from bot.workers.process import KEEP, LIMITS, Interrupted
+from tests.processes import ended
 
 OURS = Path(__file__).parents[3]
 ENV = {name: os.environ[name] for name in ("PATH", "HOME", "TMPDIR") if name in os.environ}
@@ -90,7 +90,7 @@ def test_a_hang_shows_its_stack_and_leaves_nobody_behind(write: Write) -> None:
     outcome = run(script, timeout=3)
     assert outcome.status == "timeout"
     assert "in stuck" in outcome.text
-    assert not _alive(int((script.parent / "child").read_text()))
+    assert ended(int((script.parent / "child").read_text()))
 
 
 @pytest.mark.parametrize(("seconds", "same"), [(2.0, 0), (600.0, 1)])
@@ -98,15 +98,6 @@ def test_starting_is_no_part_of_a_hang(write: Write, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(fresh, "START", 5.0)
     script, hang = write(f"import time\ntime.sleep({seconds})\n"), Signature(kind=Kind.HANG, phase=Phase.RUN)
     assert prove(script, hang, rule=Rule(hang_after=1.0)).same == same
-
-
-def _alive(pid: int) -> bool:
-    stat = Path(f"/proc/{pid}/stat")
-    for _ in range(50):
-        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
-            return False
-        time.sleep(0.1)
-    return True
 
 
 def test_a_flood_of_output_is_drained_and_cut(write: Write) -> None:
