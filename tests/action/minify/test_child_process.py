@@ -14,6 +14,7 @@ from bot.action.console import Console
 from bot.action.minify import child_process
 from bot.action.minify.child_process import Children, Stopped, stop_on_signals
 from bot.action.minify.isolation import Account
+from tests.processes import ended
 
 
 def console() -> Console:
@@ -53,19 +54,6 @@ def test_its_environment_is_the_given_one(tmp_path: Path, monkeypatch: pytest.Mo
     assert "GITHUB_TOKEN" not in heard[0]
 
 
-def ended(pid: int) -> bool:
-    """Whether a process is gone within five seconds: one that was killed may have to wait for a processor to die on."""
-    stat = Path(f"/proc/{pid}/stat")
-    for _ in range(100):
-        try:
-            if stat.read_text().split(")")[1].split()[0] == "Z":
-                return True
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        time.sleep(0.05)
-    return False
-
-
 def test_past_its_limit_it_is_ended_with_all_it_started(tmp_path: Path) -> None:
     grandchild = (
         "import subprocess, sys, time; p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']); "
@@ -79,11 +67,11 @@ def test_past_its_limit_it_is_ended_with_all_it_started(tmp_path: Path) -> None:
 
 
 def test_a_signal_ends_the_child_and_no_other_begins(tmp_path: Path) -> None:
-    children = Children(Account(), console())
+    children = Children(Account(), console(), lambda _: os.kill(os.getpid(), signal.SIGTERM))
     with stop_on_signals(children.stop):
-        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
         began = time.monotonic()
-        assert children.run(python("import time; time.sleep(60)"), cwd=tmp_path, env={}, limit=60) == -signal.SIGTERM
+        begun = python("import time; print('begun', flush=True); time.sleep(60)")
+        assert children.run(begun, cwd=tmp_path, env={}, limit=60) == -signal.SIGTERM
         assert time.monotonic() - began < 20
         with pytest.raises(Stopped):
             children.run(python("pass"), cwd=tmp_path, env={}, limit=60)
@@ -135,11 +123,12 @@ def test_nothing_is_said_after_its_end(tmp_path: Path) -> None:
     out = io.StringIO()
     leaves = (
         "import os, sys, time\n"
+        "heard, said = os.pipe()\n"
         "if os.fork() == 0:\n"
         "    os.setsid()\n"
         "    while True:\n"
-        "        print('::error title=Minimized::', flush=True); time.sleep(0.01)\n"
-        "time.sleep(0.5)"
+        "        print('::error title=Minimized::', flush=True); os.write(said, b'x'); time.sleep(0.01)\n"
+        "os.read(heard, 1)"
     )
     assert Children(Account(), Console(out, io.StringIO())).run(python(leaves), cwd=tmp_path, env={}, limit=30) == 0
     said = out.getvalue()
