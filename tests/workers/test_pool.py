@@ -24,24 +24,11 @@ from bot.inside.server import STACKS
 from bot.workers.pool import Pool, PoolError
 from tests.inside.wire import misfit
 from tests.probes import probed
+from tests.processes import ended
 
 
 def ask(pool: Pool, body: str, **more: Any) -> Outcome:
     return pool.ask(Question(textwrap.dedent(body), **{"limit": 30.0, **more}))[0]
-
-
-def alive(pid: int) -> bool:
-    """Whether a process is there still, after it had a moment to go."""
-    stat = Path(f"/proc/{pid}/stat")
-    for _ in range(30):
-        try:
-            state = stat.read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return False
-        if state == "Z":
-            return False
-        time.sleep(0.1)
-    return True
 
 
 REPRO = """
@@ -147,6 +134,7 @@ class TestChildren:
         assert "in deep" in outcome.text
 
     def test_a_hang_in_native_code_ends_with_the_python_stack(self, pool: Pool) -> None:
+        assert ask(pool, "pass").status == "ok"  # from here on there is a parent
         started = time.monotonic()
         outcome = ask(pool, "import ctypes\ndef stuck():\n    while True: ctypes.PyDLL(None).sleep(600)\nstuck()", limit=1.0)
         assert outcome.status == "timeout"
@@ -183,6 +171,7 @@ class TestChildren:
             assert "TORCH_MINIFY_SPOILT" not in os.environ
             assert os.listdir() == ["repro.py"]
         """
+        assert ask(pool, "pass").status == "ok"  # from here on there is a parent
         started = time.monotonic()
         assert ask(pool, spoils).status == "ok"
         assert time.monotonic() - started < 20, "a thread held the answer back"
@@ -217,7 +206,7 @@ class TestChildren:
         """
         assert ask(pool, body).status == "ok"
         for pid in (tmp_path / "pids").read_text().split():
-            assert not alive(int(pid))
+            assert ended(int(pid))
 
     def test_a_fork_that_runs_to_the_end_of_the_script_gives_no_second_answer(self, pool: Pool) -> None:
         outcome = ask(pool, "import os\nchild = os.fork()\nif child:\n    assert os.waitpid(child, 0)[1] == 0\n    raise KeyError('mine')")
@@ -269,7 +258,7 @@ class TestParent:
                 time.sleep(0.05)
         assert last.future.result(5)[0].status == "infra"
         for pid in report.read_text().split():
-            assert not alive(int(pid))
+            assert ended(int(pid))
         with pytest.raises(PoolError, match="closed"):
             pool.submit(Question(""))
         assert pool.versions["torch"]
@@ -417,7 +406,7 @@ class TestProtocol:
         started = time.monotonic()
         pool.close()
         assert time.monotonic() - started < 3
-        assert not alive(int((tmp_path / "pid").read_text()))
+        assert ended(int((tmp_path / "pid").read_text()))
         assert asked.future.exception(5) is not None or asked.future.result()[0].status == "infra"
 
 
