@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bot.action.minify import isolation
 from bot.action.minify.isolation import Account, Identities, NoAccountError, allowed_environment, chown_like_parent, identities
+from tests.sandbox.ways import running_with
 
 
 @pytest.mark.parametrize(
@@ -152,4 +153,4 @@ def test_what_an_account_has_started_ends_with_its_child() -> None:
     )
     number = drawn()  # all of whose processes end with it
     assert said(Account(number, number), leave) == "left"
-    assert not [path for path in Path("/proc").glob("[0-9]*/cmdline") if mark.encode() in path.read_bytes()]
+    assert running_with(mark) == []
