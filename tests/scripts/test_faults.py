@@ -192,11 +192,20 @@ def live(tmp_path, words, seconds=30.0):
 
 
 def test_a_run_is_struck_in_its_phase(tmp_path):
-    code = "import sys, time\nfile = open(sys.argv[1], 'w', buffering=1)\nfor word in ('running x', 'looking for the smallest form'):\n"
-    code += "    time.sleep(0.3)\n    file.write(f'[   0.1 s] {word}\\n')\ntime.sleep(30)"
-    one = live(tmp_path, [sys.executable, "-c", code, str(tmp_path / "said.txt")])
+    code = """
+import os, sys, time
+file = open(sys.argv[1], "w", buffering=1)
+while not os.path.exists(sys.argv[2]):
+    time.sleep(0.01)
+for word in ("running x", "looking for the smallest form"):
+    time.sleep(0.3)
+    file.write(f"[   0.1 s] {word}\\n")
+time.sleep(30)
+"""
+    one = live(tmp_path, [sys.executable, "-c", code, str(tmp_path / "said.txt"), str(tmp_path / "go")])
     try:
         assert one.now.phase == "start"
+        (tmp_path / "go").touch()
         one.wait_for(Moment("search", 0.2))
         assert one.now.phase == "search"
         assert 0.2 <= one.now.seconds < 5
@@ -292,13 +301,14 @@ def test_the_clock_is_set_for_what_is_preloaded(tmp_path):
     clock = tmp_path / "clock" / "now"
     clock.parent.mkdir()
     clock.write_bytes(bytes(24))
-    code = "import time\nbegan, ticked = time.time(), time.monotonic()\nwhile time.time() - began < 80_000: time.sleep(0.01)\n"
-    code += "print(time.monotonic() - ticked < 60)"
+    code = "import time\nbegan, ticked = time.time(), time.monotonic()\nprint('begun', flush=True)\n"
+    code += "while time.time() - began < 80_000: time.sleep(0.01)\nprint(time.monotonic() - ticked < 60)"
     env = {**os.environ, "LD_PRELOAD": str(library), "FAULT_CLOCK": str(clock)}
     child = subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
     one = Live(child, tmp_path / "said.txt", tmp_path, tmp_path / "out", time.monotonic() + 30, random.Random(0))
     (tmp_path / "said.txt").touch()
-    one.wait(0.5)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "begun\n"
     FAULTS["clock-forward"].do(one)
     assert one.hits
     assert child.communicate(timeout=20)[0] == "True\n"
