@@ -687,11 +687,14 @@ def test_what_is_never_found_ends_with_the_program(way: Way) -> None:
 def test_what_flees_ends_with_its_supervisor(way: Way) -> None:
     """That one is killed without a word, while its program still runs."""
     line = Line(way)
-    more = {"argv": [str(line.place / "pipe")], "readable": [str(line.place)], "say_started": True, "limit": 60.0}
-    with subprocess.Popen(way.words(FLEE + "time.sleep(300)\n", **more), env=way.environment(), stdout=subprocess.PIPE) as engine:
+    fled = line.place / "fled"
+    os.mkfifo(fled, 0o644)
+    more = {"argv": [str(line.place / "pipe"), str(fled)], "readable": [str(line.place)], "say_started": True, "limit": 60.0}
+    code = FLEE + "os.open(sys.argv[2], os.O_RDONLY)\ntime.sleep(300)\n"
+    with subprocess.Popen(way.words(code, **more), env=way.environment(), stdout=subprocess.PIPE) as engine:
         assert engine.stdout is not None
         assert engine.stdout.readline() == b"started\n"
-        time.sleep(1)
+        os.close(os.open(fled, os.O_WRONLY))  # waits until the program has come to its end
         (supervisor,) = Path(f"/proc/{engine.pid}/task/{engine.pid}/children").read_text().split()
         os.kill(int(supervisor), signal.SIGKILL)
         ran = json.loads(engine.stdout.read())

@@ -17,6 +17,7 @@ import pytest
 from bot.sandbox.order import LANDLOCK, ProcessReport
 from bot.sandbox.process import Process
 from bot.sandbox.sandbox import NoSandbox, Sandbox
+from tests.processes import children_of
 from tests.sandbox.ways import prepared, running_with
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the sandbox is Linux's")
@@ -83,10 +84,10 @@ def test_it_dies_at_any_moment(box: Sandbox) -> None:
     mark = f"mark-{uuid.uuid4()}"
     for moment in range(MOMENTS // 2):
         process = started(box, mark)
-        while not (found := running_with(mark)):
+        while not (found := {*running_with(mark)} & {*children_of(process.pid)}):
             time.sleep(0.01)
         time.sleep(random.Random(moment).random() * 0.05)
-        os.kill(min(found), signal.SIGKILL)
+        os.kill(found.pop(), signal.SIGKILL)
         assert process.wait(10) == -signal.SIGKILL
         process.end()
         assert gone(mark)
