@@ -40,11 +40,10 @@ class Emulator:
         command = ["node", HERE / "emulator.mjs", TOOLS / "node_modules" / "emulate", str(self._port), self._where / "seed.json"]
         with (self._where / "log").open("w") as log:
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
-        for _ in range(200):
+        until = time.monotonic() + 60
+        while self._process.poll() is None and time.monotonic() < until:
             if "ready" in (self._where / "log").read_text() and self._listens():
                 return self
-            if self._process.poll() is not None:
-                break
             time.sleep(0.05)
         self._process.kill()
         raise RuntimeError((self._where / "log").read_text())
