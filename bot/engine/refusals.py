@@ -15,7 +15,7 @@ from bot.engine.capture.region import Capture
 from bot.engine.evidence import verify
 from bot.engine.options import Ended
 from bot.engine.target import Launch
-from bot.failure.machine_faults import Need, fault_of, last_line, missing
+from bot.failure.machine_faults import KILLED, Need, fault_of, last_line, missing
 from bot.failure.outcome import Outcome
 from bot.failure.phases import phase_of
 from bot.failure.signature import ended_behind, is_own_verdict, signature_of
@@ -190,7 +190,7 @@ class TwoRuns:
             return "the program could not be run"
         # a program that does this to itself does it with the compiler as well
         killed = self.eager.signal == "SIGKILL" and self.compiled.outcome.signal != "SIGKILL"
-        return "the program was killed, as for its memory" if killed else None
+        return KILLED if killed else None
 
     def _compiled_in_eager(self) -> bool:
         """Whether eager failed inside the compiler: an operation that compiles itself has no eager form to compare with. A kernel of the

@@ -12,6 +12,7 @@ from bot.failure.traceback import error_line
 from bot.models.result import ReasonCode
 
 _DISK, _MEMORY = "the disk is full", "the machine ran out of memory"
+KILLED = "the program was killed, as for its memory"
 _KNOWN = (
     (re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found"), "no C++ compiler"),
     # the kernel took the compiler, or what it had started

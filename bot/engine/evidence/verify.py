@@ -20,7 +20,7 @@ from pydantic import Field
 
 from bot.engine.target import Launch
 from bot.failure.device_errors import is_out_of_memory
-from bot.failure.machine_faults import fault_of, may_pass
+from bot.failure.machine_faults import KILLED, fault_of, may_pass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import ended_behind, signature_of
 from bot.inside.protocol import ControlOption, command, read_reached
@@ -44,11 +44,13 @@ _LONGER = 3.0
 
 
 class NotRun(Exception):
-    """A fresh process could not be started, or the sandbox ended it, as its `outcome` says: nothing is known of the script."""
+    """A fresh process could not be started, the sandbox ended it, or the machine broke it, as its `outcome` says: nothing is known of the
+    script."""
 
     def __init__(self, outcome: Outcome) -> None:
-        super().__init__(outcome.text.strip())
-        self.fault = fault_of(outcome) or "a process that cannot be run"
+        started = outcome.status != "infra"
+        self.fault = fault_of(outcome) or (KILLED if started else "a process that cannot be run")
+        super().__init__(f"{self.fault}, twice" if started else outcome.text.strip())
 
 
 class Verification(Model):
@@ -240,16 +242,17 @@ def _unbroken(run: Callable[[float], Outcome], limit: float, expected: Expected)
 
     Raises:
         Interrupted: the run was cut off, so that it says nothing.
-        NotRun: it could not be made, the second time either.
+        NotRun: it could not be made, or the machine broke it, the second time as well.
     """
     outcome = run(limit)
     outcome = run(limit) if may_pass(outcome) else outcome
-    if outcome.status == "infra":
-        raise NotRun(outcome)
     if outcome.status == "timeout" and not (outcome.cut or expected.hangs):
         outcome = run(_LONGER * limit)
     if outcome.cut:
         raise Interrupted
+    # where the failure is to be killed, that is an answer
+    if outcome.status == "infra" or (may_pass(outcome) and expected.signature.signal != "SIGKILL"):
+        raise NotRun(outcome)
     return outcome
 
 

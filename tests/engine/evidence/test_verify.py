@@ -409,22 +409,32 @@ raise ValueError("no 7")
     assert runs.read_text() == "xx"
 
 
+@pytest.mark.parametrize("control", [False, True])
 @pytest.mark.parametrize(
-    ("control", "said", "fault"),
+    ("broken", "said", "fault"),
     [
-        (False, "cannot start python: no room", "a process that cannot be run"),
-        (False, LIMITS["processes"], "the program started too many processes"),
-        (True, "cannot start python: no room", "a process that cannot be run"),
+        (Outcome(status="infra", text="cannot start python: no room"), "cannot start python: no room", "a process that cannot be run"),
+        (Outcome(status="infra", text=LIMITS["processes"]), LIMITS["processes"], "the program started too many processes"),
+        (
+            Outcome(status="signal", signal="SIGKILL", text="[W] loading"),
+            "killed, as for its memory, twice",
+            "the program was killed, as for its memory",
+        ),
+        (
+            Outcome(status="raised", text="g++: fatal error: Killed signal terminated program cc1plus"),
+            "twice",
+            "the machine ran out of memory",
+        ),
     ],
 )
 def test_a_run_that_cannot_be_made_is_no_run_that_passed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, control: bool, said: str, fault: str
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, control: bool, broken: Outcome, said: str, fault: str
 ) -> None:
+    """Nor one that failed otherwise, or only now and then."""
     script = tmp_path / "repro.py"
     script.write_text("pass")
     failed = Outcome(status="raised", text="Traceback (most recent call last):\nKeyError: 7\n")
     passed = Outcome(status="ok", text="[compiler-out] reached: 1 raised: 0 asked: 0 unmade: 0")
-    broken = Outcome(status="infra", text=said)
 
     def run(words: Sequence[str], *_: object, **__: object) -> Outcome:
         return broken if ("control" in words) is control else failed if control else passed
@@ -435,6 +445,17 @@ def test_a_run_that_cannot_be_made_is_no_run_that_passed(
     with pytest.raises(NotRun, match=said) as raised:
         verify(launch(script), script, Expected(reference, Rule(), 10.0), 2)
     assert raised.value.fault == fault
+
+
+def test_to_be_killed_is_an_answer_where_that_is_the_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "repro.py"
+    script.write_text("pass")
+    killed = Outcome(status="signal", signal="SIGKILL")
+    passed = Outcome(status="ok", text="[compiler-out] reached: 1 raised: 0 asked: 0 unmade: 0")
+    monkeypatch.setattr(fresh, "run_process", lambda words, *_, **__: passed if "control" in words else killed)
+    reference = signature_of(killed)
+    assert reference is not None
+    assert verify(launch(script), script, Expected(reference, Rule(), 10.0), 2).proven
 
 
 @pytest.mark.parametrize(("kind", "limits"), [(Kind.EXCEPTION, [10.0, 30.0]), (Kind.HANG, [])])
