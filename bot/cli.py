@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 # The commands that run repros alone.
 _ALONE = {
-    "verify": "run a repro alone and compare it with a result",
-    "recheck": "say whether the failure of a repro is still there, fixed or changed, with another torch",
-    "range": "say with which of several versions of torch the failure of a repro began, or ended",
+    "verify": "run a repro on its own and compare it with a result",
+    "recheck": "say whether the failure of a repro persists, is fixed or has changed with another torch",
+    "range": "find at which of several torch versions the failure of a repro began, or ended",
     "suite": "recheck a directory of repros that must fail",
 }
 
@@ -42,68 +42,68 @@ def parser() -> argparse.ArgumentParser:
     _add_run(commands)
 
     minify = commands.add_parser("minify", help="minimize one request that gate wrote", allow_abbrev=False)
-    minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
-    minify.add_argument("--index", type=int, required=True, metavar="N", help="which request of it, from 0")
+    minify.add_argument("--request", type=Path, required=True, metavar="FILE", help="the file that gate wrote")
+    minify.add_argument("--index", type=int, required=True, metavar="N", help="which request in that file, counted from 0")
     minify.add_argument("--out", type=Path, required=True, metavar="DIR", help="the result directory")
 
     for name, what in _ALONE.items():
         alone = commands.add_parser(name, help=what, allow_abbrev=False)
         if name == "suite":
-            alone.add_argument("directory", type=Path, metavar="DIR", help="repros below it, each with its result.json beside it")
+            alone.add_argument("directory", type=Path, metavar="DIR", help="a directory of repros, each with its result.json next to it")
         else:
-            alone.add_argument("repro", type=Path, help="the repro, as it came")
+            alone.add_argument("repro", type=Path, help="the repro, unchanged")
             alone.add_argument(
                 "--result", type=Path, required=name != "range", metavar="FILE",
-                help="the result.json that came with it" + (" (default: the one beside it)" if name == "range" else ""),
+                help="the result.json that came with it" + (" (default: the one next to it)" if name == "range" else ""),
             )  # fmt: skip
         if name == "range":
             alone.add_argument(
-                "--versions", type=versions, required=True, metavar="A,B,C", help="oldest first; pip installs what is not here"
+                "--versions", type=versions, required=True, metavar="A,B,C", help="oldest first; pip installs missing versions"
             )
         else:
             alone.add_argument(
                 "--python", default=sys.executable, metavar="PATH", help="the interpreter with your torch (default: this one)"
             )
-        alone.add_argument("--runs", type=positive, default=3, metavar="N", help="fresh processes in which it is run (default 3)")
+        alone.add_argument("--runs", type=positive, default=3, metavar="N", help="fresh processes in which to run it (default 3)")
         alone.add_argument("--network", choices=["off", "on"], default="off", help="whether a repro may use the network (default off)")
 
-    for name, what in (("gate", "turn a GitHub event into requests"), ("stop", "cancel the runs that a /minify stop is about")):
+    for name, what in (("gate", "turn a GitHub event into requests"), ("stop", "cancel the runs that a /minify stop refers to")):
         flow = commands.add_parser(name, help=what, allow_abbrev=False)
-        flow.add_argument("--event", type=Path, required=True, metavar="FILE", help="the event's payload, as GITHUB_EVENT_PATH names it")
+        flow.add_argument(
+            "--event", type=Path, required=True, metavar="FILE", help="the event's payload: the file that GITHUB_EVENT_PATH names"
+        )
         flow.add_argument("--event-name", required=True, metavar="NAME", help="issue_comment or workflow_run")
         if name == "gate":
-            flow.add_argument("--out", type=Path, required=True, metavar="FILE", help="where the requests are written, as a JSON list")
+            flow.add_argument("--out", type=Path, required=True, metavar="FILE", help="where to write the requests, as a JSON list")
 
-    report = commands.add_parser("report", help="post what came back for the requests that gate wrote", allow_abbrev=False)
+    report = commands.add_parser("report", help="post the results of the requests that gate wrote", allow_abbrev=False)
     report.add_argument(
         "--result", type=Path, action="append", required=True, metavar="DIR", help="a result directory, or a directory of them"
     )
-    report.add_argument("--request", type=Path, required=True, metavar="FILE", help="what gate wrote")
+    report.add_argument("--request", type=Path, required=True, metavar="FILE", help="the file that gate wrote")
     report.add_argument("--dry-run", action="store_true", help="print the comments instead of posting them")
 
-    candidates = commands.add_parser("candidates", help="list the failures in a CI log, one JSON line each", allow_abbrev=False)
-    candidates.add_argument("--log", type=Path, required=True, metavar="FILE", help="the log of a job, from any CI; may be gzipped")
+    candidates = commands.add_parser("candidates", help="list the failures in a CI log, one line of JSON each", allow_abbrev=False)
+    candidates.add_argument("--log", type=Path, required=True, metavar="FILE", help="the log of a job, from any CI system; may be gzipped")
     commands.add_parser("snippet", help="print save_repro.py, which saves a failing graph from inside a program", allow_abbrev=False)
 
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter with your torch (default: this one)")
-    doctor.add_argument(
-        "--github", action="store_true", help="look at the set-up of a repository instead, from inside a run of its workflow"
-    )
+    doctor.add_argument("--github", action="store_true", help="check a repository's setup instead, from inside a run of its workflow")
     return top
 
 
 def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     run = commands.add_parser(
         "run",
-        help="minimize a failing script or test, or what PyTorch dumped of one",
+        help="minimize a failing script or test, or what PyTorch dumped for one",
         allow_abbrev=False,
         epilog=ACCEPTED,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    run.add_argument("script", nargs="?", type=Path, metavar="X", help="what fails: see below; arguments for a script after --")
-    run.add_argument("--graph", default=None, metavar="ID", help="compile id of the graph to take, where X holds several")
-    run.add_argument("--inputs", type=Path, default=None, metavar="FILE", help="inputs for an exported program, saved by torch.save")
+    run.add_argument("script", nargs="?", type=Path, metavar="X", help="the failing program: see below; arguments for a script go after --")
+    run.add_argument("--graph", default=None, metavar="ID", help="compile id of the graph to take, if X holds several")
+    run.add_argument("--inputs", type=Path, default=None, metavar="FILE", help="inputs for an exported program, saved with torch.save")
     run.add_argument(
         "--command",
         help="instead of X: '[NAME=value] pytest FILE::TEST', 'python SCRIPT ...', 'python -m MODULE ...', 'torchrun ...' or"
@@ -116,10 +116,10 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     run.add_argument("--device", choices=["cpu", "cuda"], default=None, help="refuse to run without this device")
     run.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter with your torch (default: this one)")
     run.add_argument("--out", type=Path, default=Path("minified"), metavar="DIR", help="the result directory (default ./minified)")
-    run.add_argument("--budget", type=duration, default=1800.0, metavar="TIME", help="time for everything (default 30m)")
+    run.add_argument("--budget", type=duration, default=1800.0, metavar="TIME", help="total time (default 30m)")
     run.add_argument(
         "--hang-after", type=or_auto(duration), default=None, metavar="TIME",
-        help="a run that takes longer hangs (default auto: one that does not end in a third of the budget)",
+        help="a run that takes longer counts as a hang (default auto: one that does not end within a third of the budget)",
     )  # fmt: skip
     run.add_argument(
         "--verify-runs", type=positive, default=3, metavar="N", help="fresh processes in which the repro must fail (default 3)"
@@ -128,17 +128,17 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--jobs", type=or_auto(positive), default=1, metavar="N",
         help="candidates to try at once (default 1), or auto: as many as this machine has room for",
     )  # fmt: skip
-    run.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the inputs that the repro draws (default 0)")
-    run.add_argument("--resume", action="store_true", help="go on from what --out holds")
+    run.add_argument("--seed", type=int, default=0, metavar="N", help="seed for the repro's random inputs (default 0)")
+    run.add_argument("--resume", action="store_true", help="continue from what --out holds")
     run.add_argument(
         "--also-python",
         action="append",
         default=[],
         metavar="PATH",
-        help="run the repro in this interpreter as well, and report (repeatable)",
+        help="also run the repro in this interpreter, and report what happens (repeatable)",
     )
     run.add_argument("--network", choices=["off", "on"], default="off", help="whether the program may use the network (default off)")
-    run.add_argument("--require-sandbox", action="store_true", help="refuse to run the program where a layer of the sandbox is missing")
+    run.add_argument("--require-sandbox", action="store_true", help="refuse to run the program if a layer of the sandbox is missing")
     run.add_argument(
         "--read", type=Path, action="append", default=[], metavar="PATH", help="a file or directory that the program reads (repeatable)"
     )

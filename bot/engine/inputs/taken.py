@@ -17,14 +17,14 @@ ACCEPTED = """\
 what X may be:
   a Python script                              run as it is
   repro.py, fx_graph_runnable*.py              a graph that PyTorch dumped: compiled again with its inputs
-  minifier_launcher.py                         the same, of the levels dynamo, aot and aot_inductor; it is not run
+  minifier_launcher.py                         the same, for the levels dynamo, aot and aot_inductor; it is not run
   torch_compile_debug/, .../checkpoints        the newest of those scripts for each graph in the directory
   a TORCH_TRACE log or a directory of them,    the graphs in it: the one whose compilation failed, else all of them
     tl_out/ of tlparse, a .zip, .tar.gz, .gz     (--graph chooses)
   program.pt2 of torch.export.save             compiled, and packaged with AOTInductor
   an AOTInductor package                       only with its program inside
   a notebook (.ipynb)                          its code cells in order
-  a text or an archive with one of these       a code block, a session of the interpreter; the one file
+  a text or an archive with one of these       a code block, an interpreter session; the one file
 """
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
