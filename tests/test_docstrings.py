@@ -46,7 +46,10 @@ def unnamed(text: str) -> list[str]:
 
 def test_the_modules_are_there() -> None:
     assert len(MODULES) > 100
-    assert sum(len(parameters(function)) for path in MODULES for _, function, _ in public(ast.parse(path.read_text()).body)) > 500
+    assert (
+        sum(len(parameters(function)) for path in MODULES for _, function, _ in public(ast.parse(path.read_text(encoding="utf-8")).body))
+        > 500
+    )
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

@@ -131,7 +131,7 @@ def test_the_engine_sees_its_program_and_no_token(tmp_path: Path, checkout: Path
     assert seen["cwd"] == ["model.py"]
     assert seen["stdin"] == ""
     assert not seen["env"]["HOME"].startswith(str(Path.home()))
-    assert (out / "script.txt").read_text() == "x = 'é'\n"
+    assert (out / "script.txt").read_text(encoding="utf-8") == "x = 'é'\n"
     # a link would be followed by who uploads the directory
     assert not (out / "exported_program.pt2").exists()
 
@@ -287,7 +287,7 @@ def test_a_setup_that_prints_much_does_not_hide_what_doctor_says(tmp_path: Path,
     setup = "for line in {1..400}; do echo line $line ----------------------------; done; echo its last words; " + str(good).lower()
     config = RunnerConfig(checkout, setup=setup, engine=(sys.executable, "-I", str(tmp_path / "engine.py")), environ=dict(os.environ))
     minify.minify(request(script=None, doctor=("ok      all",)), config, tmp_path / "out", console)
-    said = (tmp_path / "out/doctor.txt").read_text()
+    said = (tmp_path / "out/doctor.txt").read_text(encoding="utf-8")
     assert ("torch 2.13.0" in said) is good
     assert ("its last words" in said) is ("the setup commands failed" in said) is not good
     # as much as a comment shows of it
