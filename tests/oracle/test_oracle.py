@@ -774,8 +774,16 @@ class TestBudget:
 
     @pytest.mark.parametrize("jobs", [1, 3])
     def test_the_time_is_over(self, make: Make, jobs: int) -> None:
-        budget = Budget(1.0, clock=Clock(tick=0.1))
-        oracle, pool = make(by_task(run=OTHER), wait=lambda _: 30.0, budget=budget, jobs=jobs)
+        clock, begun = Clock(), []
+
+        def wait(question: Question) -> float:
+            begun.append(question)
+            if len(begun) == jobs:
+                clock.now = 2.0  # the time is over when each worker has its question
+            return 30.0
+
+        budget = Budget(1.0, clock=clock)
+        oracle, pool = make(by_task(run=OTHER), wait=wait, budget=budget, jobs=jobs)
         with pytest.raises(BudgetSpent):
             oracle.first([candidate(text) for text in "abcdef"])
         assert pool.cancelled == jobs
