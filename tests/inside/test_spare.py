@@ -125,10 +125,12 @@ def test_questions_longer_than_a_pipe_holds(plugged: Pool) -> None:
 
 def test_a_process_that_dies_before_its_question_is_the_machine_s_fault(plugged: Pool) -> None:
     body = """
-        import os, pathlib
-        # the process that waits for the next question: our parent's other child
+        import os, pathlib, time
+        # the process that waits for the next question: our parent's other child, which it starts when it has given us ours
         children = pathlib.Path(f"/proc/{os.getppid()}/task/{os.getppid()}/children")
-        other, = {int(pid) for pid in children.read_text().split()} - {os.getpid()}
+        while not (others := {int(pid) for pid in children.read_text().split()} - {os.getpid()}):
+            time.sleep(0.01)
+        other, = others
         raise RuntimeError(f"process {other} waits")
     """
     said = re.search(r"process (\d+) waits$", ask(plugged, body).text.rstrip())
@@ -181,8 +183,10 @@ def test_closing_leaves_nobody(tmp_path: Path) -> None:
     report = tmp_path / "pids"
     body = f"""
         import os, pathlib, time
-        children = pathlib.Path(f"/proc/{{os.getppid()}}/task/{{os.getppid()}}/children").read_text()
-        pathlib.Path({str(report)!r}).write_text(f"{{os.getppid()}} {{children}}.")
+        children = pathlib.Path(f"/proc/{{os.getppid()}}/task/{{os.getppid()}}/children")
+        while len(children.read_text().split()) < 2:
+            time.sleep(0.01)
+        pathlib.Path({str(report)!r}).write_text(f"{{os.getppid()}} {{children.read_text()}}.")
         time.sleep(600)
     """
     pool = plugged_pool(tmp_path)
