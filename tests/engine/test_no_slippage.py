@@ -180,8 +180,9 @@ def kill_worker(faults: Faults, pool: Pool, question: Question) -> Asked:
     return _struck(faults, pool, question, parent=False)
 
 
-def kill_parent(faults: Faults, pool: Pool, question: Question) -> Asked:
-    return _struck(faults, pool, question, parent=True)
+def kill_parent(faults: Faults, pool: Pool, question: Question) -> Asked | None:
+    """Once: where a worker has ended before it was seen, the next question is struck."""
+    return None if faults.hits else _struck(faults, pool, question, parent=True)
 
 
 FULL = "Traceback (most recent call last):\n  File \"repro.py\", line 1, in <module>\nOSError: [Errno 28] No space left on device: '/x'\n"
@@ -213,9 +214,9 @@ def hide(faults: Faults, pool: Pool, question: Question) -> Asked | None:
     return None if faults.hits == 1 or faults.hits % 3 == 0 else answered({"status": "ok"})
 
 
-STRIKES: dict[str, tuple[Callable[[Faults, Pool, Question], Asked], Callable[[int], bool], int]] = {
+STRIKES: dict[str, tuple[Callable[[Faults, Pool, Question], Asked | None], Callable[[int], bool], int]] = {
     "every third worker killed": (kill_worker, lambda number: number % 3 == 0, 5),
-    "the parent killed": (kill_parent, lambda number: number == 6, 1),
+    "the parent killed": (kill_parent, lambda number: number >= 6, 1),
     "every fifth answer a fault": (break_answer, lambda number: number % 5 == 0, 4),
 }
 
