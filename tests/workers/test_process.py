@@ -161,10 +161,16 @@ def test_what_is_cut_off_is_said(tmp_path: Path) -> None:
 def test_on_a_busy_machine_a_process_has_its_own_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that gets a quarter of the time has four times as long before it is late."""
     started = time.monotonic()
-    monkeypatch.setattr(
-        "bot.workers.process.OwnTime", lambda pid: OwnTime(pid, waited=lambda _: {pid: 0.75 * (time.monotonic() - started)})
-    )
-    outcome = run(tmp_path, "sleep", "2", timeout=1.2)
+    looks: list[int] = []
+
+    def waited(pid: int) -> dict[int, float]:
+        if looks:  # the time that is told has begun
+            (tmp_path / "go").touch()
+        looks.append(pid)
+        return {pid: 0.75 * (time.monotonic() - started)}
+
+    monkeypatch.setattr("bot.workers.process.OwnTime", lambda pid: OwnTime(pid, waited=waited))
+    outcome = run(tmp_path, "sh", "-c", "until [ -e go ]; do sleep 0.05; done; sleep 2", timeout=1.2)
     assert outcome.status == "ok"
     assert outcome.seconds < 1.2 < 2.0 <= outcome.elapsed
     assert run(tmp_path, "sleep", "600", timeout=0.7).status == "timeout"
