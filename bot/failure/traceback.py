@@ -22,6 +22,13 @@ _BORDER = re.compile(r"^ +\+-(?P<opens>\+-)?-+(?: \S{1,9} -+)?$")  # above each 
 _MARGIN = re.compile(r"^ +\| ?")
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
+_ONE = rf"{re.escape(HEADER)}\n(?: .*\n)*.*(?:\n|\Z)"
+# What ends no program, in one printed chain: raised by a finalizer or at the exit, or a task's that nobody waited for. It comes late.
+_UNHEARD = re.compile(
+    r"^(?:Exception ignored [^\n]*|Error in atexit\._run_exitfuncs:|(?:Task|Future) exception was never retrieved\nfuture: [^\n]*)\n"
+    rf"{_ONE}(?:\n(?:{_CAUSE}|{_CONTEXT})\n\n{_ONE})*",
+    re.MULTILINE,
+)
 
 # What faulthandler, and a shell that says that a core was dumped, call the signals of a crash.
 CRASH_SIGNALS = {
@@ -124,8 +131,10 @@ def plain(text: str) -> str:
 
 
 def ungrouped(text: str) -> str:
-    """`text` with, in place of each printed group of exceptions, the first one that is in it, as it would be printed alone."""
-    return _GROUP.sub(_first_of_group, text) if GROUP_HEADER in text else text
+    """`text` with, in place of each printed group of exceptions, the first one that is in it, as it would be printed alone; and without
+    what ends no program."""
+    text = _GROUP.sub(_first_of_group, text) if GROUP_HEADER in text else text
+    return _UNHEARD.sub("", text) if HEADER in text else text
 
 
 def _first_of_group(group: re.Match[str]) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Literal
 
 from bot.failure.outcome import Outcome
-from bot.failure.traceback import GROUP_HEADER, HEADER, plain
+from bot.failure.traceback import GROUP_HEADER, HEADER, plain, ungrouped
 from bot.inside.own_time import OwnTime
 from bot.sandbox import kernel
 from bot.sandbox.order import ProcessReport
@@ -237,7 +237,7 @@ def _raised_before_teardown(text: str) -> str | None:
 
 
 def _ends_in_exception(text: str) -> bool:
-    text = plain(text)
+    text = ungrouped(plain(text))
     raised = any(f"\n{header}\n" in "\n" + text for header in (HEADER, GROUP_HEADER))
     return raised or re.search(r"^(?:Syntax|Indentation|Tab)Error: ", text, re.MULTILINE) is not None
 

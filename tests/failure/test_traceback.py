@@ -171,3 +171,10 @@ def test_no_text_is_too_odd_for_a_group(text: str) -> None:
     odd = f"{GROUP_HEADER}\n{text}"
     assert isinstance(ungrouped(odd), str)
     assert len(exceptions(odd)) <= 1
+
+
+@pytest.mark.parametrize("above", ["Exception ignored in: <function D.__del__ at 0x7f1>", "Error in atexit._run_exitfuncs:"])
+def test_what_ends_no_program_is_no_error_of_it(above: str) -> None:
+    late = f"{above}\n{OTHER}\n{_CAUSE}\n\n{OTHER}"
+    assert ungrouped(f"{ONE}{late}{late}printed\n") == f"{ONE}printed\n"
+    assert exceptions(late) == ()

@@ -123,6 +123,29 @@ LISTENS = (
 )
 
 
+FINALIZER = "class D:\n    def __del__(self):\n        raise ValueError('late')\nd = D()\nd.own = d\n"
+AT_EXIT = (
+    "import atexit\ndef late():\n    try:\n        1 / 0\n"
+    "    except ZeroDivisionError as error:\n        raise ValueError('late') from error\natexit.register(late)\n"
+)
+TASK = (
+    "import asyncio\nasync def late():\n    raise ValueError('late')\n"
+    "async def main():\n    task = asyncio.create_task(late())\n    await asyncio.sleep(0.01)\n    end(task)\n"
+)
+
+
+@pytest.mark.parametrize("late", [FINALIZER, AT_EXIT, TASK])
+@pytest.mark.parametrize(("last", "said"), [("raise RuntimeError('first')", "first"), ("sys.exit(1)", "1")])
+def test_what_python_only_reports_does_not_end_a_program(tmp_path: Path, late: str, last: str, said: str) -> None:
+    """It is printed behind what does, in a process of its own."""
+    call = "asyncio.run(main())" if late is TASK else "end()"
+    code = f"import sys\n{late}def end(*held):\n    {last}\n{call}\n"
+    outcome = run(tmp_path, sys.executable, "-c", code)
+    assert "ValueError: late" in outcome.text
+    signature = signature_of(outcome)
+    assert (outcome.status, signature and signature.message) == ("exit" if said == "1" else "raised", said)
+
+
 def test_an_error_that_a_rank_marks_was_raised(tmp_path: Path) -> None:
     """As the hook of torch.distributed does: `_distributed_excepthook` of torch 2.13."""
     code = (
