@@ -65,6 +65,17 @@ def test_flaky_failures_are_run_more_often(prover: Callable[..., Prover], monkey
     assert found.differences == ("of 3", "of 7")
 
 
+def test_a_control_that_fails_once_fails(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where more runs are made for the rate, the control is run again as well."""
+    for eager in (("passes", "fails"), ("fails", "passes")):
+        left = list(eager)
+        monkeypatch.setattr(
+            fresh, "verify", lambda *given, left=left, **_: Verification(runs=given[3], same=2, eager=left.pop(0), differences=())
+        )
+        found = prover().proof(step(), 3)
+        assert (found.facts.same, found.facts.runs, found.facts.eager, found.holds) == (4, 10, "fails", False)
+
+
 class Rates:
     """Fresh runs of steps that are named by how many of ten fail; those after so many calls are cut off."""
 
