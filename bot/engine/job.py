@@ -230,9 +230,7 @@ class Job:
             raise Ended(
                 "error", "budget", f"{took}: too slow for a budget of {spoken(self.options.budget)}; --budget {spoken(needed)} would do"
             )
-        # what a GPU says is not what an absent one says
-        arch = f".sm_{self.options.cuda_arch}" if self.options.cuda_arch is not None else ""
-        self._ledger = Ledger(self.space.ledger.with_name(self.space.ledger.name + arch), resume=self.options.resume)
+        self._ledger = Ledger(self.space.ledger, resume=self.options.resume, versions=self._versions)
         prover, search, result = self._reduced(reproduction, pool, self._ledger)
         said = reproduction.capture.as_it_ended(self.options.target.name)
         if result.reference is None and reproduction.capture.child and said.signature is not None:

@@ -6,7 +6,9 @@ import hashlib
 import json
 import os
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bot.models.failure import Verdict
@@ -18,10 +20,12 @@ def key_of(text: str, *terms: str) -> str:
 
 
 class Ledger:
-    """`reduction.jsonl` at `path`: a line for each query, appended at once. With `resume`, the lines that are there are known."""
+    """`reduction.jsonl` at `path`: a line for each query, appended at once. With `resume`, the lines that are there are known, of those
+    that were answered with the same `versions`, which may come later."""
 
-    def __init__(self, path: Path, *, resume: bool) -> None:
+    def __init__(self, path: Path, *, resume: bool, versions: Mapping[str, str] = MappingProxyType({})) -> None:
         self.path = path
+        self._versions = versions
         self.queries = 0
         self.memo_hits = 0
         self.known: dict[str, Verdict] = {}
@@ -45,7 +49,7 @@ class Ledger:
     def recall(self, key: str) -> Verdict | None:
         """The verdict, if the question of this `key` was asked before."""
         with self._lock:
-            verdict = self.known.get(key)
+            verdict = self.known.get(self._here(key))
             if verdict is not None:
                 self.memo_hits += 1
             return verdict
@@ -53,7 +57,12 @@ class Ledger:
     def record(self, key: str, verdict: Verdict, **facts: Any) -> None:
         """Remember the `verdict` on the question of this `key`, and write it with the `facts`."""
         with self._lock:
+            key = self._here(key)
             self.queries += 1
             self.known[key] = verdict
             with open(self.path, "a", encoding="utf-8") as file:
                 file.write(json.dumps({"n": self.queries, "key": key, "verdict": verdict.value, **facts}) + "\n")
+
+    def _here(self, key: str) -> str:
+        """The key of a question as it is answered with these versions: another torch may answer otherwise."""
+        return key_of(key, json.dumps(dict(self._versions), sort_keys=True)) if self._versions else key

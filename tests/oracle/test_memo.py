@@ -40,6 +40,16 @@ def test_resuming_after_a_kill(tmp_path: Path, cut: str) -> None:
         json.loads(line)
 
 
+def test_what_another_torch_answered_is_asked_again(tmp_path: Path) -> None:
+    path, versions = tmp_path / "log", {"python": "3.12"}
+    first = Ledger(path, resume=False, versions=versions)
+    versions["torch"] = "2.12.0"  # as the worker says when it has started
+    first.record("a", Verdict.PASSES)
+    assert first.recall("a") is Verdict.PASSES
+    for torch, known in (("2.12.0", Verdict.PASSES), ("2.13.0", None)):
+        assert Ledger(path, resume=True, versions={"torch": torch, "python": "3.12"}).recall("a") is known, torch
+
+
 def test_without_resuming_it_starts_empty(tmp_path: Path) -> None:
     Ledger(tmp_path / "log", resume=False).record("a", Verdict.SAME)
     assert Ledger(tmp_path / "log", resume=False).recall("a") is None
