@@ -50,7 +50,7 @@ _FAULT_FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+|\?\?\
 _FAULT_CUT = re.compile(r"^ +\.\.\.$")  # stands for the outermost frames of a deep stack
 _FAULT_THREAD = re.compile(r"^(?:(?P<current>Current thread|Stack)|Thread)\b.*\(most recent call first\):$")
 _DUMP = re.compile(r"^(?=Fatal Python error:|Timeout \(|Stack \(most recent call first\):$)", re.MULTILINE)
-_RAISED = re.compile(r"^(?P<name>[A-Za-z_][\w.]*(?:<locals>[\w.]*)*)(?:: ?(?P<text>.*))?$")
+_RAISED = re.compile(r"^(?P<name>[^\W\d][\w.]*(?:<locals>[\w.]*)*)(?:: ?(?P<text>.*))?$")
 # A worker process's exception arrives as the text of a whole traceback inside the message of another one: from Inductor's pool, the
 # standard library's (as a cause, in quotes), `torch.multiprocessing.spawn`.
 _CARRIER = re.compile(

@@ -178,3 +178,8 @@ def test_what_ends_no_program_is_no_error_of_it(above: str) -> None:
     late = f"{above}\n{OTHER}\n{_CAUSE}\n\n{OTHER}"
     assert ungrouped(f"{ONE}{late}{late}printed\n") == f"{ONE}printed\n"
     assert exceptions(late) == ()
+
+
+def test_a_class_may_be_called_by_any_letters() -> None:
+    (found,) = exceptions(trace(("/tmp/a/repro.py", 9, "check"), error="Überlauf: 7"))
+    assert (found.name, found.message.strip()) == ("Überlauf", "7")
