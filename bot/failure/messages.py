@@ -59,6 +59,8 @@ _DUMPED = re.compile(
 # What stands between a word that names an error by a number and that number.
 _LINKS = (" ", "=", ": ", " -", "=-", ": -")
 _NAMES_NO_ERROR = "".join(rf"(?<!\b{word}{link})" for word in ("status", "code", "errno", "Errno") for link in _LINKS)
+# Python prints a set in the order of its hashes, which is another in each process.
+_SET = re.compile(r"\{([^{}]*)\}")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _IMPORTED = re.compile(r"\s*Failed to import [^\n]*\n\s*(\w+): ([^\n]*)")
 
@@ -142,7 +144,7 @@ def normalize(text: str) -> str:
         before, text = text, _collapse(text)
         for rule in NORMALIZATION:
             text = rule.apply(text)
-        text = text.strip()
+        text = _SET.sub(lambda found: f"{{{', '.join(sorted(found[1].split(', ')))}}}", text).strip()
         if text == before:
             break
     return text

@@ -96,6 +96,11 @@ def test_any_message_can_be_shown(name: str, message: str) -> None:
     assert "\n" not in words(name, message)
 
 
+def test_a_set_is_the_same_in_any_order() -> None:
+    one, other = (essence("ValueError", f"unknown: {{{said}}} of {{1, 'a'}}") for said in ("'add', 'mul', 'a, b'", "'mul', 'a, b', 'add'"))
+    assert one == other == "unknown: {'a, 'add', 'mul', b'} of {'a', N}"
+
+
 def test_what_stands_for_one_thing_may_be_where_another_begins() -> None:
     """The suffix is that of a generated name only once its number is gone."""
     assert normalize("buf12_3 is read") == "bufN is read"
