@@ -221,7 +221,7 @@ def words(name: str, message: str) -> str:
 
 def _said(message: str) -> str:
     """The message without what repeats the program or gives advice."""
-    tail = _TAIL.search(message)
+    tail = _TAIL.search(message, 1)  # what a message begins with is what it says
     return ADVICE.apply(_collapse(message[: tail.start()] if tail else message))
 
 

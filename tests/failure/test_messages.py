@@ -101,6 +101,12 @@ def test_a_set_is_the_same_in_any_order() -> None:
     assert one == other == "unknown: {'a, 'add', 'mul', b'} of {'a', N}"
 
 
+@pytest.mark.parametrize("said", ["kwargs: {} is unknown", "Hint: {} is too few", "Caused by: {}"])
+def test_what_a_message_begins_with_is_no_tail(said: str) -> None:
+    assert essence("ValueError", said.format("foo")) == said.format("foo")
+    assert essence("ValueError", f"\n{said}") == ""
+
+
 def test_what_stands_for_one_thing_may_be_where_another_begins() -> None:
     """The suffix is that of a generated name only once its number is gone."""
     assert normalize("buf12_3 is read") == "bufN is read"
