@@ -37,18 +37,18 @@ def write(
     """
     outcome, _ = answer(Question(script, "export", limit, save=str(path)))
     if outcome.status != "ok" or not path.exists():
-        reason = outcome.text.strip().splitlines()[-1:] or [outcome.status]
-        return ExportedProgram(same_signature=False, reason=f"torch.export cannot export the module: {reason[0][:300]}")
+        # what ended otherwise, or was ended, says nothing of the module
+        why = "torch.export cannot export the module" if outcome.status == "raised" else "the export was not seen to its end"
+        last = outcome.text.strip().splitlines()[-1:] or [outcome.status]
+        return ExportedProgram(same_signature=False, reason=f"{why}: {last[0][:300]}")
     text = loading(script, str(path))
     if text is None:
         return None
     outcome, shown = observe(text)
     if shown is None:
-        words = "passes" if outcome.status == "ok" else outcome.status
-        return ExportedProgram(
-            same_signature=False,
-            reason=f"the reloaded program {words}: export turns the module into aten operators and its inputs into plain tensors",
-        )
+        passes = "the reloaded program passes: export turns the module into aten operators and its inputs into plain tensors"
+        unseen = f"the reloaded program was not seen to its end: {outcome.status}"
+        return ExportedProgram(same_signature=False, reason=passes if outcome.status == "ok" else unseen)
     if not same(shown):
         return ExportedProgram(same_signature=False, reason=f"the reloaded program fails otherwise: {shown.line()}")
     return ExportedProgram(same_signature=True)

@@ -90,14 +90,14 @@ OK = {"status": "ok"}
         (OK, FAILS, True, None),
         (OK, OTHER, False, "fails otherwise: exception in"),
         (OK, OK, False, "the reloaded program passes"),
-        (OK, {"status": "infra"}, False, "the reloaded program infra"),
+        (OK, {"status": "infra"}, False, "the reloaded program was not seen to its end: infra"),
         (
             {"status": "raised", "text": "Traceback\nUserError: data-dependent\n"},
             FAILS,
             False,
             "cannot export the module: UserError: data-dep",
         ),
-        ({"status": "timeout"}, FAILS, False, "cannot export the module: timeout"),
+        ({"status": "timeout"}, FAILS, False, "the export was not seen to its end: timeout"),
     ],
 )
 def test_what_is_said(written: Write, exported: Any, reloaded: Any, same: bool, reason: str | None) -> None:
