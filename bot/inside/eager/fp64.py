@@ -23,8 +23,17 @@ from .python_state import PythonState
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
-# These say in their name that the result has fewer bits.
-_CASTS = frozenset({"float", "half", "bfloat16", "cfloat", "chalf"})
+# These say the type of the result in their name, and those that it has fewer bits.
+_TYPES = {
+    "float": torch.float32,
+    "half": torch.float16,
+    "bfloat16": torch.bfloat16,
+    "double": torch.float64,
+    "cfloat": torch.complex64,
+    "chalf": torch.complex32,
+    "cdouble": torch.complex128,
+}
+_CASTS = _TYPES.keys() - {"double", "cdouble"}
 # A call may put something into these: the caller sees it there.
 _FILLED = (list, dict, collections.deque)
 # So many bytes are copied for a part of them.
@@ -35,18 +44,37 @@ _PLAIN = frozenset({"__get__", "__set__", "requires_grad_", "size", "stride", "n
 
 class _Raised:
     """The tensors that were there before the run, with their doubles. A tensor is raised once, so that writes and views stay
-    those of one tensor. What the run makes is not among them: it is held by the program alone."""
+    those of one tensor. What the run makes is not among them: it is held by the program alone.
 
-    def __init__(self) -> None:
+    As long as all that is met is of the default type, eager has that everywhere: a program that asks for a type is told so."""
+
+    def __init__(self, held: Iterable[Any]) -> None:
         self.pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._memories: _Memories = {}
+        default = torch.get_default_dtype()
+        self._types = (default, default.to_complex())
+        self._one_type = default in _LOW and not any(map(torch.is_autocast_enabled, ("cpu", "cuda")))
+        for value in held:
+            if isinstance(value, torch.Tensor):
+                self._note(value.dtype)
+
+    def _note(self, dtype: torch.dtype) -> None:
+        """A type that the program names, or has."""
+        if (dtype.is_floating_point or dtype.is_complex) and dtype not in self._types:
+            self._one_type = False
+
+    def type_in_eager(self, dtype: torch.dtype) -> torch.dtype:
+        """What eager has in place of `dtype`, where that is known; else that."""
+        return {_RAISED[low]: low for low in self._types}.get(dtype, dtype) if self._one_type else dtype
 
     def up(self, value: Any) -> Any:
         """`value` in double, whatever it is."""
         if isinstance(value, torch.dtype):
+            self._note(value)
             return _RAISED.get(value, value)
         if not isinstance(value, torch.Tensor) or value.dtype not in _RAISED:
             return value
+        self._note(value.dtype)
         if id(value) not in self.pairs:
             self.pairs[id(value)] = (value, _copied(value, _RAISED[value.dtype], self._memories))
         return self.pairs[id(value)][1]
@@ -96,14 +124,20 @@ class _Double(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
+        if name in _TYPES and args and isinstance(args[0], torch.Tensor):
+            self.raised.up(_TYPES[name])
         if name in _CASTS and args and isinstance(args[0], torch.Tensor):
             return self.raised.up(args[0]).to(torch.complex128 if name.startswith("c") else torch.float64)
         if name == "view" and any(isinstance(value, torch.dtype) for value in (*args[1:], *kwargs.values())):
             raise Fp64Impossible("the bits of a tensor are read as another type")
-        if name in _PLAIN:
-            return func(*args, **kwargs)
-        args, kwargs = pytree.tree_map(self.raised.up, (args, kwargs))
-        return self.raised.made(func(*args, **kwargs))
+        if name == "element_size" or getattr(func, "__self__", None) is torch.Tensor.itemsize:
+            return self.raised.type_in_eager(args[0].dtype).itemsize
+        if name not in _PLAIN:
+            args, kwargs = pytree.tree_map(self.raised.up, (args, kwargs))
+        result = func(*args, **kwargs)
+        if isinstance(result, torch.dtype):
+            return self.raised.type_in_eager(result)
+        return result if name in _PLAIN else self.raised.made(result)
 
 
 @contextmanager
@@ -295,7 +329,7 @@ def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[A
 def in_double(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """`call(*args, **kwargs)` with everything in float64, and the results as they come out. Raises Fp64Impossible where that cannot be."""
     try:
-        raised = _Raised()
+        raised = _Raised((*pytree.tree_leaves((args, kwargs)), *reachable(call)))
         high_args, high_kwargs = _each(raised.up, args, kwargs)
         with _default_double(raised):
             result = call(*high_args, **high_kwargs)

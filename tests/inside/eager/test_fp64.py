@@ -1,0 +1,59 @@
+"""A function evaluated in float64: what it asks of its types it is told as in eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from bot.inside.eager import fp64
+
+WEIGHT = torch.ones(2)
+
+
+def by_type(x: torch.Tensor) -> torch.Tensor:
+    return torch.relu(x) if x.dtype == torch.float32 else x * 2
+
+
+def by_type_inside(x: torch.Tensor) -> torch.Tensor:
+    y = x + 1
+    return y * 2 if y.dtype is WEIGHT.dtype and torch.result_type(y, 1) == torch.float32 else y
+
+
+def of_numbers(x: torch.Tensor) -> torch.Tensor:
+    pair = torch.complex(x, x)
+    return pair * 2 if pair.dtype == torch.complex64 else pair
+
+
+def masked(x: torch.Tensor) -> torch.Tensor:
+    return x.masked_fill(x > 0, torch.finfo(x.dtype).min)
+
+
+def by_size(x: torch.Tensor) -> torch.Tensor:
+    return x * x.element_size() + x.itemsize
+
+
+def made(x: torch.Tensor) -> torch.Tensor:
+    return x + torch.ones(2, dtype=x.dtype).to(x.dtype)
+
+
+def cast(x: torch.Tensor) -> torch.Tensor:
+    """What comes of a cast has another type in eager: which, nobody says."""
+    y = x.half().float()
+    return x * 2 if y.dtype == torch.float32 else x
+
+
+@pytest.mark.parametrize("call", [by_type, by_type_inside, of_numbers, masked, by_size, made])
+def test_one_type_is_told_as_in_eager(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    x = torch.tensor([-1.0, 2.0])
+    found = fp64.evaluate(call, (x,), {})
+    assert torch.equal(found, call(x))
+    assert found.dtype == call(x).dtype
+
+
+def test_of_several_types_none_is_told() -> None:
+    for x in (torch.tensor([-1.0, 2.0]), torch.tensor([-1.0, 2.0], dtype=torch.bfloat16)):
+        assert torch.equal(fp64.evaluate(cast, (x,), {}), x)
+    half = torch.tensor([-1.0], dtype=torch.float16)
+    assert fp64.evaluate(lambda x, y: x * (y.dtype == torch.float32), (WEIGHT, half), {}).tolist() == [0.0, 0.0]
