@@ -20,7 +20,10 @@ def shown(result: Result, repro: Path, out: Path) -> str:
     rows: list[str] = []
     if result.files.repro and repro.exists():
         rows.append(excerpt(repro.read_text(encoding="utf-8"), str(out / repro.name)))
-    rows.append(f"{result.status} (ended by: {result.ended_by})" + (f": {result.reason}" if result.reason else ""))
+    # an option of the command line, so it is no part of the reason, which others repeat
+    resumed = result.status == "error" and result.signature is not None and result.ended_by != "fixed_point"
+    reason = f": {result.reason}{'; --resume goes on from here' if resumed else ''}" if result.reason else ""
+    rows.append(f"{result.status} (ended by: {result.ended_by}){reason}")
     for other in result.evidence.elsewhere:
         version = other.versions.get("torch", "no torch")
         rows.append(f"with {other.python} (torch {version}): {'the same failure' if other.same else other.said}")

@@ -373,7 +373,7 @@ class Job:
         if found.reproduction is None:
             return f"{why} before the program was seen to fail"
         done = f"{found.verification.same} of {self.options.verify_runs}"
-        return found.reason_if_unverified(f"{why} after {done} fresh runs; --resume goes on from here", self.options.verify_runs)
+        return found.reason_if_unverified(f"{why} after {done} fresh runs", self.options.verify_runs)
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

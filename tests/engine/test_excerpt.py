@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.engine.excerpt import MOST_LINES, excerpt, shown
+from bot.models.failure import Kind, Phase, Signature
 from bot.models.result import Elsewhere, Evidence, Files, Result
 
 
@@ -66,6 +67,16 @@ def test_a_script_that_is_no_result_is_not_shown(tmp_path: Path) -> None:
     repro.write_text("x = 1\n", encoding="utf-8")
     result = Result(status="error", ended_by="budget", reason="out of time")
     assert shown(result, repro, Path("out")) == "error (ended by: budget): out of time\nfiles: out\n"
+
+
+def test_only_a_terminal_is_told_of_an_option_of_the_command_line(tmp_path: Path) -> None:
+    failure = Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("ValueError",), message="x", frame="f")
+    cut = Result(status="error", ended_by="budget", signature=failure, reason="out of time after 0 of 3 fresh runs")
+    said = shown(cut, tmp_path / "repro.py", Path("out"))
+    assert said.startswith("error (ended by: budget): out of time after 0 of 3 fresh runs; --resume goes on from here\n")
+    # what ended by itself ends so again
+    again = cut.model_copy(update={"ended_by": "fixed_point"})
+    assert "--resume" not in shown(again, tmp_path / "repro.py", Path("out"))
 
 
 HOSTILE = "no \x1b]0;x\x07 \x9b2J \r::error::x\n::add-mask::y\n ##[group]z"
