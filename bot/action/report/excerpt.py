@@ -20,6 +20,8 @@ _DUMP = re.compile(r"^(?:Fatal Python error: |Timeout \()", re.MULTILINE)
 _THREAD = re.compile(r"^(?:Current thread|Thread|Stack)\b.*\(most recent call first\):$")
 # What Python's own start and its libraries put around a program, and what only calls on.
 _AROUND = re.compile(r"<frozen |(?:^|/)lib/python3\.\d+/(?!site-packages)|(?:^|/)(?:runpy|contextlib)\.py$|(?:^|/)bot/inside/")
+# Of that what is ours, and in no run of the program alone.
+_OURS = re.compile(r"(?:^|/)bot/inside/")
 _ADVICE = re.compile(r"^\s*(?:Set TORCHDYNAMO_VERBOSE|You can suppress this exception|For even more developer context|Use tlparse)")
 
 
@@ -94,7 +96,9 @@ def _cut(entries: Sequence[_Entry], frame: str | None) -> list[str]:
     named = [index for index, entry in enumerate(entries) if f"{entry.path}:{entry.function}" == frame]
     marked = named[-1] if named else len(entries) - 1
     program = [index for index, entry in enumerate(entries) if entry.of_program]
-    kept = {*program[-OF_PROGRAM:], *range(marked - BEFORE, marked + 1), *range(len(entries) - AT_END, len(entries))}
+    theirs = [index for index, entry in enumerate(entries) if index == marked or not _OURS.search(entry.path)]
+    before = [index for index in theirs if index < marked]
+    kept = {*program[-OF_PROGRAM:], *before[-BEFORE:], marked, *theirs[-AT_END:]}
     rows: list[str] = []
     left = 0
     for index, entry in enumerate(entries):

@@ -58,6 +58,23 @@ def test_of_each_recorded_failure_one_frame_is_marked(name: str) -> None:
     assert '> File "site-packages' not in found
 
 
+def test_frames_of_ours_are_left_out() -> None:
+    def frame(path: str, function: str) -> str:
+        return f'  File "{path}", line 1, in {function}\n    {function}()\n'
+
+    ours = "/usr/lib/python3.12/site-packages/bot/inside/"
+    stack = frame(f"{ours}program.py", "execute") + frame("fail.py", "<module>") + frame(f"{ours}capture/hooks.py", "__call__")
+    stack += frame("/x/site-packages/torch/a.py", "first") + frame(f"{ours}hooks.py", "entry") + frame("/x/site-packages/torch/b.py", "second")
+    for named in ("torch/b.py:second", None):
+        found = excerpt.traceback(f"Traceback (most recent call last):\n{stack}ValueError: x\n", named)
+        assert [row for row in found.split("\n") if "bot/inside" in row] == []
+        assert found.count("  [1 frame]") == 3
+        assert 'torch/a.py", line 1, in first' in found
+    # there is nothing else to show
+    found = excerpt.traceback(f"Traceback (most recent call last):\n{frame(f'{ours}program.py', 'execute')}SyntaxError: x\n")
+    assert "bot/inside/program.py" in found
+
+
 def test_the_cause_comes_first_and_what_was_merely_being_handled_does_not() -> None:
     def one(name: str) -> str:
         return f'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    x\n{name}: said\n'
