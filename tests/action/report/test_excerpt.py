@@ -64,7 +64,9 @@ def test_frames_of_ours_are_left_out() -> None:
 
     ours = "/usr/lib/python3.12/site-packages/bot/inside/"
     stack = frame(f"{ours}program.py", "execute") + frame("fail.py", "<module>") + frame(f"{ours}capture/hooks.py", "__call__")
-    stack += frame("/x/site-packages/torch/a.py", "first") + frame(f"{ours}hooks.py", "entry") + frame("/x/site-packages/torch/b.py", "second")
+    stack += (
+        frame("/x/site-packages/torch/a.py", "first") + frame(f"{ours}hooks.py", "entry") + frame("/x/site-packages/torch/b.py", "second")
+    )
     for named in ("torch/b.py:second", None):
         found = excerpt.traceback(f"Traceback (most recent call last):\n{stack}ValueError: x\n", named)
         assert [row for row in found.split("\n") if "bot/inside" in row] == []

@@ -117,8 +117,9 @@ def reduction(result: Result) -> str:
     }
     spent = [("capture", timing.capture), ("search", timing.search), ("verification", timing.verification), ("evidence", timing.evidence)]
     tried = f"{number(reduced.queries)} programs tried in {number(float(reduced.seconds))} s, {ended[result.ended_by]}"
+    known = f"; {number(reduced.memo_hits)} {'answer was' if reduced.memo_hits == 1 else 'answers were'} known from before"
     rows = [
-        f"- {tried}; {number(reduced.memo_hits)} answers were known from before",
+        f"- {tried}{known if reduced.memo_hits else ''}",
         "- " + ", ".join(f"{part} {number(float(seconds))} s" for part, seconds in spent),
         "- `reduction.jsonl` in the run's files has a line for each program",
     ]

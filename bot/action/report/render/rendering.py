@@ -36,7 +36,10 @@ def render(report: Report, limit: int = COMMENT_LIMIT) -> str:
 
 
 def _footer(report: Report) -> str:
-    return f"{link('The run', report.run_url)} · `/minify help` says what else can be asked for" if report.run_url else ""
+    # of a red run nobody gave a command that could be repeated
+    cut_short = any(part.request.answer.trigger and part.result and part.result.ended_by == "budget" for part in report.sections)
+    longer = " · `/minify again --budget TIME` gives it longer" if cut_short else ""
+    return f"{link('The run', report.run_url)}{longer} · `/minify help` says what else can be asked for" if report.run_url else ""
 
 
 def annotations_of(report: Report) -> tuple[Annotation, ...]:

@@ -19,7 +19,7 @@ HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, TRACEBACK, INLINE, EXPORTED, R
 _LONGEST_NAME = 120
 # Seconds: what a file says beyond that is no time.
 _LONGEST_TIME = 1e7
-_MARKED = "Frames that only call on are left out; `>` marks the one that raises."
+_MARKED = "Of the program as it was given. Frames that only call on are left out; `>` marks the one that raises."
 
 
 def blocks(section: Section, index: int, of: int) -> list[Block]:

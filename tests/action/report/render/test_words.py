@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.action.report.render import notes
+from bot.action.report.render import facts, notes
 from bot.action.report.render.local import command, loading, steps
 from bot.action.report.render.rendering import COMMENT_LIMIT, SUMMARY_LIMIT, annotations_of, render
 from bot.action.report.render.section import module_of
@@ -22,7 +22,7 @@ from bot.action.report.result_dir import Folder, section
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.report import Download, Report, Section, Stored
 from bot.models.request import Cause, CodeOrigin, Request, RequestOptions
-from bot.models.result import Result, Timing
+from bot.models.result import EndedBy, Reduction, Result, Timing
 from tests.action.report import github_page, reports
 
 RESULTS = Path(__file__).resolve().parents[3] / "fixtures" / "results"
@@ -69,6 +69,23 @@ def test_results_of_a_gpu_name_it_and_its_driver(name: str) -> None:
     assert all(f", {name} " in where for name in ("torch", "triton", "Python"))
     assert 'device="cuda"' in body
     assert "→ 1 ops" in body
+
+
+@pytest.mark.parametrize(
+    ("trigger", "ended_by", "said"), [(42, "budget", 1), (None, "budget", 0), (42, "fixed_point", 0), (42, "interrupted", 0)]
+)
+def test_who_asked_is_told_how_to_give_it_longer(trigger: int | None, ended_by: EndedBy, said: int) -> None:
+    part = of(ended_by=ended_by)
+    answer = part.request.answer.model_copy(update={"trigger": trigger})
+    part = part.model_copy(update={"request": part.request.model_copy(update={"answer": answer})})
+    assert render(reports.report(part)).count("`/minify again --budget TIME`") == said
+
+
+@pytest.mark.parametrize(("hits", "said"), [(0, " s, until nothing"), (1, "; 1 answer was known"), (2, "; 2 answers were known")])
+def test_answers_known_from_before(hits: int, said: str) -> None:
+    body = facts.reduction(Result(status="minimized", reduction=Reduction(queries=3, memo_hits=hits)))
+    assert said in body
+    assert ("known from before" in body) == (hits > 0)
 
 
 def test_nothing_came_back() -> None:
