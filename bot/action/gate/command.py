@@ -27,8 +27,8 @@ _RUN_URL = re.compile(
 )
 _PYTHON = re.compile(r"3\.[0-9]{1,2}")
 _TORCH = re.compile(r"(?:nightly|[0-9]{1,2}\.[0-9]{1,2}(?:\.[0-9]{1,2})?(?:(?:a|b|rc|\.dev|\.post)[0-9]{1,10})?)(?:\+[a-z0-9]{1,20})?")
-# Phones make these of quotes and of two dashes.
-_TYPOGRAPHY = {0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"}
+# Phones make these of quotes and of two dashes, keyboards write blanks that a shell does not know.
+_TYPOGRAPHY = {0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"} | {one: " " for one in range(0x10000) if chr(one).isspace()}
 # What looks most like another word than the one that is meant.
 _MEANT = {"gpu": "cuda"}
 _DASHES = re.compile(r"(?<!\S)[–—](?=[a-z])")

@@ -29,6 +29,11 @@ from bot.models.request import RequestOptions
         ("--torch-version 2.14.0.dev20261101+cu130", Command(options=RequestOptions(torch_version="2.14.0.dev20261101+cu130"))),
         ("—stage aot", Command(options=RequestOptions(stage=Stage.AOT))),
         ("--test “a.py::b c”", Command(test="a.py::b c")),
+        # as Option and the space bar write it on a Mac, and a Japanese keyboard
+        (
+            "--stage\u00a0aot\u3000--test\u00a0'a.py::b[c\u00a0d]'",
+            Command(test="a.py::b[c d]", options=RequestOptions(stage=Stage.AOT)),
+        ),
         ("https://github.com/o/r/actions/runs/12", Command(url=RunUrl("https://github.com", "o/r", 12))),
         ("https://github.com/o/r/actions/runs/12/attempts/2", Command(url=RunUrl("https://github.com", "o/r", 12, attempt=2))),
         (
