@@ -336,11 +336,18 @@ class GitHub:
             return None
 
     def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
-        """The newest finished run of a `workflow` (id) on a `branch`, by a push or a schedule, that began before `before`."""
+        """The newest finished run of a `workflow` (id) on a `branch`, by a push or a schedule, that began before `before`.
+
+        None also where the repository has no such workflow, as where a rule of the organization has it run, or its file was deleted.
+        """
         at, found = f"{_repo(repository)}/actions/workflows/{workflow}/runs", []
         wanted = {"branch": branch, "status": "completed", "created": f"<{before.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"}
         for event in ("push", "schedule"):  # a page of all may be full of later ones, and of those of forks' branches of the same name
-            found += [run for run in self._all(Run, at, wanted | {"event": event}, "workflow_runs", limit=1) if run.event == event]
+            try:
+                found += [run for run in self._all(Run, at, wanted | {"event": event}, "workflow_runs", limit=1) if run.event == event]
+            except GitHubError as error:
+                if error.status != 404:
+                    raise
         ended = (run for run in found if run.created_at < before and run.conclusion in ("success", "failure"))
         return max(ended, key=lambda run: run.created_at, default=None)
 

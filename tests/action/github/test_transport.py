@@ -402,6 +402,16 @@ def test_the_run_to_compare_with_is_not_lost_among_others(stub: Stub) -> None:
     assert all(query["branch"] == ["main"] for query in asked_for)
 
 
+def test_a_workflow_that_the_repository_does_not_have_has_no_run_to_compare_with(stub: Stub) -> None:
+    # where a rule of the organization requires it, it lies in another repository (GitHub's documentation of rulesets)
+    when = datetime(2026, 11, 25, tzinfo=timezone.utc)
+    stub.answers["GET", f"/repos/{REPO}/actions/workflows/3/runs"] = 404, {"message": "Not Found"}
+    assert client(stub, Clock()).last_run(REPO, 3, "main", when) is None
+    stub.answers["GET", f"/repos/{REPO}/actions/workflows/3/runs"] = 403, {"message": "Resource not accessible by integration"}
+    with pytest.raises(GitHubError):
+        client(stub, Clock()).last_run(REPO, 3, "main", when)
+
+
 def test_of_files_that_are_listed_in_part_none_is_guessed(stub: Stub) -> None:
     # GitHub's documentation of trees: 100,000 entries, 7 MB
     stub.answers["GET", f"/repos/{REPO}/git/trees/{'a' * 40}"] = 200, {"tree": [{"path": "x/a/b.py", "type": "blob"}], "truncated": True}
