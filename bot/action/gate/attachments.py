@@ -135,8 +135,9 @@ class Attachments:
                 elif is_gist:
                     # a reader sees the revision that the address names
                     gist = self.files.gist(match["id"], match["revision"])
-                    if gist.updated_at > self.asked_at:
-                        raise Refusal(f"The gist {match['id']} was changed after the request. Look at it, then ask again.")
+                    if gist.updated_at >= self.asked_at:  # GitHub tells whole seconds
+                        late = "was changed after the request, or in the same second"
+                        raise Refusal(f"The gist {match['id']} {late}. Look at it, then ask again.")
                     # of several that one which the address leads to
                     texts = sorted(gist.texts.items(), key=lambda item: _anchor(item[0]) != _anchor(match["file"] or ""))
                     yield from ((file, text, "") for file, text in texts) if texts else [(name, None, _EMPTY)]

@@ -74,7 +74,7 @@ class RedRun:
             return Decision("nothing", note="no open pull request has this head, and it is not the default branch")
         foreign, queued = is_foreign(self._api, self._own, run, pull), run.queued_pull_request is not None
         head = permissions.Head(foreign, run.created_at, gone=run.head_repository is None, queued=queued)
-        allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), run.created_at)
+        allowed = permissions.may_run(head, fork_policy(self._api, self._repository, self._settings, head), None)
         if isinstance(allowed, permissions.Refused):
             return Decision("nothing", note=allowed.reason)
         check_set_up(self._settings)

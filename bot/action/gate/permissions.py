@@ -58,14 +58,14 @@ def may_ask(author: User, sender: User, permission: str) -> Allowed | Refused | 
     return Allowed()
 
 
-def may_run(head: Head, policy: ForkPolicy, asked_at: datetime) -> Allowed | Refused:
-    """Whether the code at `head` of a pull request may run under `policy`, asked for at `asked_at`.
+def may_run(head: Head, policy: ForkPolicy, asked_at: datetime | None) -> Allowed | Refused:
+    """Whether the code at `head` of a pull request may run under `policy`, asked for at `asked_at`; None: by no person.
 
-    A commit that was pushed after the request is not what the person saw. Where GitHub does not say when it was pushed, a
-    fork's is refused: nobody with write permission stands behind it.
+    A commit that was pushed after the request is not what the person saw; GitHub tells times in whole seconds. Where it does not say when
+    it was pushed, a fork's is refused: nobody with write permission stands behind it.
     """
-    if head.pushed_at is not None and head.pushed_at > asked_at:
-        return Refused("New commits were pushed after the request. Look at them, then ask again.")
+    if head.pushed_at is not None and asked_at is not None and head.pushed_at >= asked_at:
+        return Refused("New commits were pushed after the request, or in the same second. Look at them, then ask again.")
     if head.gone:
         return Refused("The repository that this code comes from is gone. Push the commits to a branch that exists, then ask again.")
     if not head.from_fork:

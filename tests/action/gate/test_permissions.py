@@ -33,9 +33,9 @@ def test_who_may_ask(author: int, sender: int, bot: bool, permission: str, kind:
 
 
 def test_code_of_a_fork_runs_only_where_all_of_it_holds() -> None:
-    for fork, environment, protected, pushed in itertools.product([True, False], ["", "forks"], [True, False], [None, BEFORE, AFTER]):
+    for fork, environment, protected, pushed in itertools.product([True, False], ["", "forks"], [True, False], [None, BEFORE, NOW, AFTER]):
         decision = may_run(Head(fork, pushed), ForkPolicy(environment, protected), NOW)
-        allowed = pushed != AFTER and (not fork or (environment == "forks" and protected and pushed == BEFORE))
+        allowed = pushed not in (NOW, AFTER) and (not fork or (environment == "forks" and protected and pushed == BEFORE))
         assert isinstance(decision, Allowed) == allowed
         if isinstance(decision, Refused):
             assert decision.reason.endswith(".")
