@@ -95,6 +95,7 @@ def test_who_looks_at_the_user_s_interpreter_may_not_give_accounts(words: list[s
         python = Path(place, "python")
         python.write_text(LOOK.format(place=place))
         python.chmod(0o755)
+        accounts.may_change()  # loads the codec of what it reads, which another account could not
         child = os.fork()
         if child == 0:
             os.chdir(place)
