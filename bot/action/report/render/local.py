@@ -77,11 +77,13 @@ def steps(section: Section) -> str:
         rows.append(f"# with Python {clean(request.options.python_version)}")
     if request.options.torch_version is not None:
         rows.append(_torch(clean(request.options.torch_version), section.result))
-    if request.script is not None:
-        rows.append("# the code in fail.py, then:")
-    elif request.commit is not None:
+    if request.script is None and request.commit is not None:
         # GitHub hands out the head of a pull request with the repository, also that of a fork
         rows += [shlex.join(["git", *words, clean(request.commit)]) for words in (["fetch", "origin"], ["checkout"])]
+    # they may hold secrets, so that the report does not know them
+    rows.append("# what the workflow's inputs setup and env say, where it has them")
+    if request.script is not None:
+        rows.append("# the code in fail.py, then:")
     if request.directory:
         rows.append(shlex.join(["cd", clean(request.directory)]))
     rows.append(command(request) + _python(request))

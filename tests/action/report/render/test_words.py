@@ -371,10 +371,18 @@ def test_the_same_is_done_in_the_same_directory_by_the_same_interpreter() -> Non
     rows = steps(Section(request=request, result=reports.result())).splitlines()
     place = rows.index("cd 'sub/my python'")
     # a clone has neither the head of a pull request nor that of a fork
-    assert rows[place - 2] == rows[place - 1].replace("git checkout ", "git fetch origin ")
-    assert rows[place - 1].startswith("git checkout ")
+    assert rows[place - 3] == rows[place - 2].replace("git checkout ", "git fetch origin ")
+    assert rows[place - 2].startswith("git checkout ")
+    # what they hold is told to nobody: it may be a secret
+    assert rows[place - 1] == "# what the workflow's inputs setup and env say, where it has them"
     assert rows[place + 1].startswith("torch-minify run --command 'pytest tests/test_a.py::test_b' ")
     assert rows[place + 1].endswith("""--python "$(uv run python -c 'import sys; print(sys.executable)')\"""")
+
+
+def test_a_script_also_runs_where_the_workflow_has_set_up() -> None:
+    rows = steps(Section(request=reports.request(), result=reports.result())).splitlines()
+    place = rows.index("# what the workflow's inputs setup and env say, where it has them")
+    assert rows[place + 1] == "# the code in fail.py, then:"
 
 
 @pytest.mark.parametrize(
