@@ -163,11 +163,10 @@ class Search:
 
     def _reduce_graph(self, start: Start, begun: Begun) -> SearchResult:
         first = self._first(SearchResult(start.stage, render(start.program), Rule(), start.whole or start.program, start.program), begun)
-        oracle, strict = self.oracle, self.options.accuracy == "strict"
-        ops = start.program.graph.ops
+        oracle, strict, ops = self.oracle, self.options.accuracy == "strict", start.program.graph.ops
         self.progress.step(f"reducing the {start.stage.value} graph: {ops} {'op' if ops == 1 else 'ops'}")
         accuracy = first.reference is not None and first.reference.kind is Kind.ACCURACY
-        error = self._localized(start) if accuracy and start.program.graph.ops > 1 else Localized()
+        error = self._localized(start) if accuracy and ops > 1 else Localized()
         exposable = None if strict else error.exposable
         numerics = Numerics(exposable, error.chain, keep_seed=accuracy, seed_last=oracle.criterion.may_depend_on_numbers)
         guesses = error.guesses(strict) if accuracy else self._named(start, begun)
