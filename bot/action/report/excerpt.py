@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.failure.traceback import HEADER, plain, short_path
+from bot.failure.traceback import HEADER, plain, short_path, ungrouped
 
 # Frames that stay: of the program, before the raising one, and at the end of each stack.
 OF_PROGRAM, BEFORE, AT_END = 3, 2, 2
@@ -43,11 +43,12 @@ class _Entry:
 
 
 def traceback(log: str, frame: str | None = None) -> str:
-    """The last traceback in `log`, or the dump of a crash; empty where there is none.
+    """The last traceback in `log` that can have ended the program, or the dump of a crash; empty where there is none.
 
     `frame` is the raising frame as a signature names it, `torch/path.py:function`.
     """
-    lines = plain(log).split("\n")
+    text = ungrouped(plain(log))
+    lines = text.split("\n")
     starts = [index for index, line in enumerate(lines) if line == HEADER]
     if starts:
         first = len(starts) - 1
@@ -56,7 +57,7 @@ def traceback(log: str, frame: str | None = None) -> str:
         ends = [*starts[1:], len(lines)]
         parts = [_raised(lines[starts[index] + 1 : ends[index]], frame) for index in range(first, len(starts))]
         return "\n".join(parts).strip("\n")
-    return _dumped(plain(log), frame)
+    return _dumped(text, frame)
 
 
 def tail(log: str) -> str:

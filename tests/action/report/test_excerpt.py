@@ -90,6 +90,15 @@ def test_the_cause_comes_first_and_what_was_merely_being_handled_does_not() -> N
     assert many.count("Traceback") == excerpt.MOST_CAUSES
 
 
+def test_what_python_only_reports_is_not_what_ended_the_program() -> None:
+    """A finalizer prints its error behind the one that counts, by which the signature goes."""
+    ended = 'Traceback (most recent call last):\n  File "fail.py", line 9, in <module>\n    f(x)\nValueError: first\n'
+    late = 'Traceback (most recent call last):\n  File "fail.py", line 3, in __del__\n    self.close()\nOSError: late\n'
+    found = excerpt.traceback(f"{ended}Exception ignored in: <function D.__del__ at 0x7f1>\n{late}")
+    assert found == ended.replace("  File", "> File").rstrip()
+    assert excerpt.traceback(f"Exception ignored in: <function D.__del__ at 0x7f1>\n{late}") == ""
+
+
 def test_where_there_is_no_traceback_the_end_of_the_log_is_all() -> None:
     log = "".join(f"row {number}\n" for number in range(100))
     assert excerpt.traceback(log) == ""
