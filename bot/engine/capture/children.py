@@ -15,17 +15,16 @@ from bot.failure.traceback import CRASH_SIGNALS, fault_frames
 from bot.inside.protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts, ErrorsFile
 from bot.sandbox.files import read_plain
 
-# Bytes of what faulthandler prints of all threads, a hundred frames of each.
+# Bytes. faulthandler prints all threads, with up to a hundred frames each.
 _LONGEST_DEATH = 4 << 20
 _DIED = re.compile(rf"^Fatal Python error: ({'|'.join(CRASH_SIGNALS)})$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class FailedChild:
-    """A process that the program started, in which an error left the compiler, or which ended in an error or died after it had called
-    that: its `end`.
+    """A process started by the program that raised a compiler error, or that ended in an error or died after calling the compiler.
 
-    `directory` holds its graphs, `time` is in seconds since the epoch.
+    `end` is how it failed, `directory` holds its graphs, `time` is in seconds since the epoch.
     """
 
     directory: Path
@@ -40,18 +39,18 @@ class FailedChild:
 
 
 def directories(out: Path) -> list[Path]:
-    """The directory of each process that the program started and that called the compiler; `out` is that of the capture."""
+    """The directory of each process that the program started and that called the compiler, below the capture's directory `out`."""
     return sorted(path for path in out.glob(f"{CHILD_PREFIX}*") if path.is_dir() and not path.is_symlink())
 
 
 def facts(directory: Path) -> ChildFacts:
-    """What the process said of itself whose `directory` this is; the program may have written there what it likes."""
+    """What the process recorded about itself in its `directory`. Not trusted: the program can write anything there."""
     found = read_facts(directory / CHILD_FACTS, ChildFacts)
     return found or ChildFacts(rank="", world="", tolerance=None, call="", file="", argv=None, text="", package="")
 
 
 def rank(directory: Path) -> tuple[int, int] | None:
-    """The rank of the process whose `directory` this is, and how many there are; None where the program is not distributed."""
+    """The rank of the process with this `directory`, and the world size; None if the program is not distributed."""
     known = facts(directory)
     try:
         return int(known["rank"]), int(known["world"])
@@ -60,15 +59,15 @@ def rank(directory: Path) -> tuple[int, int] | None:
 
 
 def arguments(directory: Path, file: str | None) -> tuple[str, ...] | None:
-    """What the script of the process whose `directory` this is was given: the program's own `file`, or one whose text is known. None
-    where it ran none of these."""
+    """The arguments of the script that the process with this `directory` ran: the program's own `file`, or another script whose text is
+    known. None if it ran neither."""
     known = facts(directory)
     own = file is not None and os.path.abspath(file) == known["file"]
     return tuple(known["argv"]) if known["argv"] is not None and (own or known["text"]) else None
 
 
 def main(directory: Path, file: str | None) -> ChildMain | None:
-    """What the process ran whose `directory` this is; None for the program's own `file`, and where that is not known."""
+    """What the process with this `directory` ran; None if that is the program's own `file`, or not known."""
     known = facts(directory)
     if not known["text"] or (file is not None and os.path.abspath(file) == known["file"]):
         return None
@@ -76,9 +75,9 @@ def main(directory: Path, file: str | None) -> ChildMain | None:
 
 
 def failing(out: Path, printed: str, *, ended: bool = False) -> FailedChild | None:
-    """The first error that left the compiler in a child and is in what was `printed`: by the child, or by whoever got it from there.
-    What nobody mentions was dealt with. `out` is the directory of the capture. With `ended`, the first with which a child ended instead
-    that the compiler has no part in: the program's own comparison of numbers, say."""
+    """The first compiler error of a child that also appears in what was `printed`, by the child or by whoever received the error. An error
+    that nobody mentions was handled. `out` is the capture's directory. With `ended`, the first error instead that ended a child and is not
+    the compiler's, such as one of the program's own comparison of numbers."""
     known = [
         FailedChild(place, Outcome(status="raised", text=error["text"]), error["time"])
         for place, error in _errors(out)
@@ -88,7 +87,7 @@ def failing(out: Path, printed: str, *, ended: bool = False) -> FailedChild | No
 
 
 def dead(out: Path) -> FailedChild | None:
-    """The first child that died of a signal while a Python frame was left. `out` is the directory of the capture."""
+    """The first child that died of a signal with Python frames on its stack. `out` is the capture's directory."""
     return min(_deaths(out), key=lambda child: child.time, default=None)
 
 
@@ -103,7 +102,7 @@ def _deaths(out: Path) -> Iterator[FailedChild]:
     for path in (place / CHILD_DEATH for place in directories(out)):
         try:
             text, time = read_plain(path, _LONGEST_DEATH).decode("utf-8", "replace"), path.lstat().st_mtime
-        except OSError:  # none died, or something else lies there
+        except OSError:  # it did not die, or the path is not a plain file
             continue
         died = _DIED.search(text)
         if died and fault_frames(text):

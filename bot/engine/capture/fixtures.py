@@ -1,4 +1,4 @@
-"""Fixtures that pytest gives a test: those that stand in the test's own file are called by the script, as functions of it."""
+"""Pytest fixtures: those defined in the test's own file become plain function calls in the script."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a test needs before it: the file's `text` in which its fixtures are functions, the `statements` that call these, in order,
-    and the name that holds the value of each."""
+    """What has to run before a test: the file's `text` with its fixtures as plain functions, the `statements` that call them, in order, and
+    `values`, the variable that holds each fixture's value."""
 
     text: str
     statements: tuple[str, ...]
@@ -18,10 +18,10 @@ class Prepared:
 
 
 class Fixtures:
-    """The fixtures that are functions of the file `text`, whose `tree` is given.
+    """The fixtures that are functions of the file `text`, parsed as `tree`.
 
-    Left alone are asynchronous ones, and those that need one of another file or of pytest's own: of that only the parameter may be
-    asked for, where the fixture lists its parameters.
+    Asynchronous fixtures are left out, and so are those that need a fixture of another file or one of pytest's own. The exception is
+    `request.param`, if the fixture lists its parameters.
     """
 
     def __init__(self, text: str, tree: ast.Module) -> None:
@@ -41,7 +41,7 @@ class Fixtures:
 
     @property
     def automatic(self) -> tuple[str, ...]:
-        """The names of those that every test of the file gets, and that can be called."""
+        """Names of the autouse fixtures that can be called."""
         wanted = (name for name, mark in self._marks.items() if isinstance(on := _named(mark, "autouse"), ast.Constant) and on.value)
         return tuple(name for name in wanted if self._order([name]) is not None)
 
@@ -50,8 +50,8 @@ class Fixtures:
         return [name for name in parameters if name in self._functions]
 
     def prepared(self, names: Iterable[str], case: str = "") -> Prepared | None:
-        """What calls the fixtures of these `names`, and those that they need; None where one cannot be called. One with parameters is given
-        that which the name of the `case` holds, else the first."""
+        """The calls of the fixtures with these `names`, and of those that they need; None if one cannot be called. A fixture with
+        parameters gets the one that is in the name of the `case`, else the first."""
         order = self._order(names)
         if order is None:
             return None
@@ -60,7 +60,7 @@ class Fixtures:
         statements: list[str] = []
         for name in order:
             function, mark = self._functions[name], self._marks[name]
-            # an empty line: a failure names the others by their numbers
+            # blanked, not removed: a failure refers to the other lines by number
             for number in range(mark.lineno - 1, mark.end_lineno or mark.lineno):
                 lines[number] = ""
             given = [f"{needed}={values[needed]}" for needed in self._needs(name)]
@@ -70,7 +70,7 @@ class Fixtures:
             call = f"{function.name}({', '.join(given)})"
             values[name] = self._free(f"{name}_value")
             if _yields(function):
-                # kept: one that nothing holds is closed at once, and so taken down
+                # kept in a variable: an unreferenced generator is closed at once, which runs its teardown
                 generator = self._free(f"{name}_fixture")
                 statements.append(f"{generator} = {call}")
                 call = f"next({generator})"
@@ -78,7 +78,7 @@ class Fixtures:
         return Prepared("\n".join(lines), tuple(statements), values)
 
     def _order(self, names: Iterable[str]) -> list[str] | None:
-        """The fixtures of these names, each behind those that it needs; None where one is unknown, or needs itself."""
+        """The fixtures with these names, each after those that it needs; None if one is unknown or needs itself."""
         order: list[str] = []
 
         def add(name: str, above: tuple[str, ...]) -> bool:
@@ -109,12 +109,12 @@ def _is_fixture(decorator: ast.expr) -> bool:
 
 
 def _named(mark: ast.expr, name: str) -> ast.expr | None:
-    """What a decorator is given by that name."""
+    """The decorator's keyword argument of that name."""
     return next((k.value for k in mark.keywords if k.arg == name), None) if isinstance(mark, ast.Call) else None
 
 
 def _listed(mark: ast.expr) -> list[ast.expr]:
-    """The parameters that the mark of a fixture lists."""
+    """The `params` that the decorator of a fixture lists."""
     params = _named(mark, "params")
     return list(params.elts) if isinstance(params, (ast.List, ast.Tuple)) else []
 
@@ -141,7 +141,7 @@ def _parameters(function: ast.FunctionDef) -> list[str]:
 
 
 def _yields(function: ast.FunctionDef) -> bool:
-    """Whether it is a generator; a function inside it is another one."""
+    """Whether it is a generator. Functions nested in it do not count."""
 
     def own(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         for node in nodes:

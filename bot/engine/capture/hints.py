@@ -19,7 +19,7 @@ from bot.reduce.source.text.normal_form import end_line, start_line
 _NODE = re.compile(r"While executing %(\w+)\b|%(\w+) : \[num_users=|node (?:named )?'?%?(\w+)'? ", re.M)
 _TARGET = re.compile(r"^(?:\s*target: |Error in op: torch\.ops\.)[a-z_]\w*\.([\w.]+)", re.M)
 
-# A graph of so few operations is asked at once.
+# A graph with this few operations is tried as a whole right away.
 FEW = 4
 
 
@@ -30,15 +30,15 @@ def script_lines(text: str, name: str) -> tuple[int, ...]:
 
 
 def launches(regions: Iterable[Region]) -> list[str]:
-    """Where the failing `regions` launch Triton kernels of the user's own, each as a traceback: what a compiler says of its generated code,
-    or a GPU of a kernel, has no frame of the user's that led there."""
+    """The stacks at which the failing `regions` launch the user's own Triton kernels, each as a traceback: an error about generated code,
+    or a GPU error in a kernel, has no user frame that leads there."""
     stacks = dict.fromkeys(stack for region in regions for stack in region.launches)
     return [f"{HEADER}\n{stack.rstrip()}\nLaunched" for stack in stacks]
 
 
 def failing_line(text: str, name: str) -> int | None:
-    """The line of the script called `name` that called into torch: its last frame before torch's first one in the traceback or dump
-    `text`. None where that is not in the text."""
+    """The line of the script called `name` that called into torch: its last frame before torch's first one in the traceback or dump `text`.
+    None if `text` does not show it."""
     stack = final_stack(text)
     last = None
     for frame in stack.frames if stack.whole else ():
@@ -50,20 +50,20 @@ def failing_line(text: str, name: str) -> int | None:
 
 
 def below_torch(text: str, name: str, source: str) -> tuple[str, ...]:
-    """The functions and classes at the top of the script called `name`, whose text is `source`, that torch had called when it failed, as
-    the traceback or dump `text` has it: a lowering of the user's own, or what took the place of a function of the compiler's."""
+    """The top-level functions and classes of the script called `name`, with the text `source`, that torch had called when it failed,
+    according to the traceback or dump `text`: the user's own lowering, say, or a replacement for a compiler function."""
     stacks = [raised.frames for raised in exceptions(text)] or [final_stack(text).frames]
     pairs = (pair for frames in stacks for pair in pairwise(frames))
     return defined_at({frame.line or 0 for before, frame in pairs if _compiles(before) and frame.is_of(name)}, source)
 
 
 def _compiles(frame: Frame) -> bool:
-    """Whether it is torch's, and not of what runs a test or a module that are the program's own."""
+    """Whether it is a torch frame. Frames that only run the program's own tests or modules do not count."""
     return frame.in_torch and not frame.path.startswith(("torch/testing/", "torch/nn/modules/"))
 
 
 def defined_at(lines: Iterable[int], source: str) -> tuple[str, ...]:
-    """The names that the statements at the top of a script, whose text is `source`, define or change at these `lines` (from 1)."""
+    """The names that top-level statements at these `lines` (from 1) define or change, in the script with the text `source`."""
     try:
         body = ast.parse(source).body
     except SyntaxError:
@@ -74,7 +74,7 @@ def defined_at(lines: Iterable[int], source: str) -> tuple[str, ...]:
 
 
 def held(capture: Capture, source: str) -> tuple[str, ...]:
-    """The names of what the compiler calls of the script whose text is `source`: as the `capture` has them, its hooks' among them."""
+    """The names in the script with the text `source` that the compiler calls, according to the `capture`, including those of its hooks."""
     recipes = [region.recipe for region in capture.regions]
     objects = [
         one for recipe in recipes for table in (recipe.config, recipe.options, recipe.custom_backend_passes) for one in table.values()
@@ -92,8 +92,8 @@ def _defined(statement: ast.stmt) -> list[str]:
 
 
 def named_nodes(text: str, start: Start) -> list[frozenset[str]]:
-    """Sets of operations that the failure's `text` names, or the code that was refused, likeliest first, by their names in the program
-    of `start`."""
+    """Sets of operations named by the failure's `text` or by the rejected code, likeliest first, by their names in the program of
+    `start`."""
     ops = [node for node in start.program.graph.nodes if is_op(node)]
     by_name = {node.name for node in ops}
     found = [start.named([name]) & by_name for match in _NODE.finditer(text) for name in match.groups() if name]
@@ -105,10 +105,10 @@ def named_nodes(text: str, start: Start) -> list[frozenset[str]]:
 
 
 def named_alone(text: str, start: Start) -> Iterator[Start]:
-    """The likeliest operation that the failure's `text`, or the code that was refused, names alone, in a `start` of more than a few.
+    """The likeliest operation that the failure's `text` or the rejected code names, on its own, if `start` has more than a few.
 
-    It compiles long before the whole does. And the whole may be no program that eager runs, although its operations are: where an
-    operator's fake form is wrong, what was traced after it is wrong, too.
+    It compiles long before the whole graph does. And the whole graph may not run in eager although its operations do: if an operator's fake
+    implementation is wrong, everything traced after it is wrong too.
     """
     if start.program.graph.ops > FEW:
         yield from islice(parts(start, named_nodes(text, start)), 1)

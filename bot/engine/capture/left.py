@@ -1,4 +1,4 @@
-"""What the program's own process left in the directory of its capture, where the program may have written what it likes."""
+"""Reads what the program's own process left in the capture's directory. Not trusted: the program can write anything there."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, TypeVar, cast
 from bot.sandbox.files import read_plain
 from bot.workers.declared import fits
 
-# Bytes of one file of facts; the longest hold a traceback and what was printed.
+# Bytes of one file of facts. The longest hold a traceback and the program's output.
 LONGEST = 64 << 20
 
 _Kind = TypeVar("_Kind")
 
 
 def read_facts(path: Path, kind: type[_Kind]) -> _Kind | None:
-    """What the file `path` holds, if that is what the TypedDict `kind` declares; None where it is not, or where there is no such file."""
+    """The content of the file `path` if it is what the TypedDict `kind` declares; None if it is not, or if there is no such file."""
     found = read_json(path)
     return cast("_Kind", found) if fits(found, kind) else None
 
 
 def read_json(path: Path) -> Any:
-    """What the file `path` holds, with halves of characters as Python prints them; None where it is no plain file, too
-    large, or no JSON."""
+    """The parsed JSON in the file `path`, with lone surrogates escaped as Python prints them; None if it is not a plain file, too large, or
+    not JSON."""
     try:
         raw = read_plain(path, LONGEST)
         found = json.loads(raw)
@@ -33,7 +33,7 @@ def read_json(path: Path) -> Any:
 
 
 def _encodable(value: Any) -> Any:
-    """A parsed JSON `value` with halves of characters, which no file can hold, as Python prints them."""
+    """A parsed JSON `value` with lone surrogates, which cannot be encoded, escaped as Python prints them."""
     if isinstance(value, str):
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The script's own modules: files that it imports from beside it and from where else it was told to look.
+"""The script's own modules: files that it imports from its own directory, or from wherever else Python was made to look.
 
 A repro stands alone, so they have to be written into it.
 """
@@ -17,18 +17,19 @@ from bot.engine.capture.hints import script_lines
 from bot.reduce.source.text.normal_form import parsed
 from bot.sandbox import paths
 
-# More text than this is no helper beside a script.
+# Characters. More than this is not a helper next to a script.
 MOST_CHARACTERS = 1_000_000
-# What is under test, also where its source tree is the working directory.
+# These are under test, even if their source tree is the working directory.
 _NEVER = ("torch", "torchgen", "functorch", "triton")
 INSTALLED = re.compile(r"site-packages|dist-packages|python\d\.\d+")
 
 
 def local_modules(script: Path, further: Sequence[Path] = (), package: str = "") -> dict[str, str]:
-    """Full name to text of each module that the script imports, itself or through others, and that lies beside it or in `further`.
+    """Maps full names to texts of the modules that the `script` imports, directly or through others, from its own directory or from
+    `further`.
 
-    The directory of the script comes first; where it is run as a module of a `package`, only `further` counts. What is not Python,
-    or not readable, is left out; so is what lies there by a link alone, or is a secret: we may read it, and the program may not.
+    The script's directory comes first; if it runs as a module of a `package`, only `further` counts. Left out is what is not Python or not
+    readable, and also links that lead elsewhere and secrets: we may read them, the program may not.
     """
     found: dict[str, str] = {}
     waiting = _imports_of(script, package)
@@ -49,10 +50,10 @@ def local_modules(script: Path, further: Sequence[Path] = (), package: str = "")
 
 
 def search_path(directory: Path, environ: Mapping[str, str], looked: Sequence[str] = ()) -> tuple[Path, ...]:
-    """Where modules of a command that runs in `directory` may lie besides beside its script: there, in the PYTHONPATH of `environ`, and
-    where the program itself had Python look (`looked`), by `sys.path` or its settings of pytest.
+    """Where modules of a command that runs in `directory` may lie, apart from its script's directory: there, in the PYTHONPATH of
+    `environ`, and where the program itself made Python look (`looked`), through `sys.path` or its pytest settings.
 
-    Without what holds installed packages or the interpreter's own: a repro may import these.
+    Directories of installed packages and of the interpreter are left out: a repro may import from these.
     """
     named = environ.get("PYTHONPATH", "")
     places = [directory, *(directory / entry for entry in (*named.split(os.pathsep), *looked) if entry)]
@@ -60,18 +61,18 @@ def search_path(directory: Path, environ: Mapping[str, str], looked: Sequence[st
 
 
 def module_lines(traceback: str, names: dict[str, str]) -> dict[str, tuple[int, ...]]:
-    """The lines of each module that a traceback names."""
+    """Maps each module of `names` to its lines in the `traceback`."""
     paths = {name: name.replace(".", "/") for name in names}
     return {name: script_lines(traceback, f"{path}.py") or script_lines(traceback, f"{path}/__init__.py") for name, path in paths.items()}
 
 
 def read_source(file: Path) -> str:
-    """The text of a Python file, in the encoding that it declares. Raises SyntaxError where it is not in that encoding."""
+    """The text of a Python `file`, in the encoding that it declares. Raises SyntaxError if it cannot be decoded."""
     raw = file.read_bytes()
     encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
     try:
         text = raw.decode(encoding)
-    except (UnicodeError, LookupError) as error:  # `rot13` is an encoding, but none of text
+    except (UnicodeError, LookupError) as error:  # `rot13` is a codec, but not a text encoding
         raise SyntaxError(str(error)) from error
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
@@ -92,7 +93,8 @@ def _file(directories: Sequence[Path], name: str) -> Path | None:
 
 
 def _is_programs(file: Path, directories: Sequence[Path]) -> bool:
-    """Whether the program may read the `file` that it would import: below one of the `directories`, and no secret, wherever links lead."""
+    """Whether the program may read the `file` that it would import: with links resolved, it is below one of the `directories` and not a
+    secret."""
     real = Path(os.path.realpath(file))
     places = [Path(os.path.realpath(place)) for place in (*directories, Path.cwd())]
     below = next((real.relative_to(place) for place in places if real.is_relative_to(place)), None)
@@ -100,7 +102,7 @@ def _is_programs(file: Path, directories: Sequence[Path]) -> bool:
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """Names that may be modules, from every import statement; relative ones below `package`."""
+    """Names that may be modules, from every import statement; relative imports start from `package`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,4 +1,4 @@
-"""Small files that the program reads, written into its script: a repro stands alone."""
+"""Writes small files that the program reads into its script: a repro stands alone."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from bot.failure.outcome import Outcome
 from bot.inside.protocol import SCRIPT
 from bot.reduce.source.contents import with_content
 
-# How many files are written into a script, and the characters of each: a longer one is data, and nobody reads that in a repro.
+# The most files that are written into a script, and the most characters of each: a longer file is data that nobody reads in a repro.
 MOST_FILES, MOST_CHARACTERS = 4, 2_000
-# Says what is in a file. The program's own account reads it: where a link leads, we may go and it may not.
+# Shows what is in a file. It runs under the program's account, since we could follow a link that the program may not.
 _SAYS = "raise RuntimeError(ascii(open({path!r}, encoding='utf-8').read({most})))\n"
 
 
 def with_own_files(
     text: str, ended: Outcome, observe: Callable[[str], Outcome], places: Sequence[Path]
 ) -> tuple[str, tuple[int, ...]] | None:
-    """The script `text` with what it reads from files below the `places`, its directory and the working directory, and its lines (from 1)
-    that the traceback of the failure names then. None where it lacks no file, or one that cannot be written into it: no text, too long,
-    hidden, or read where the script does not say so.
+    """The script `text` with the files that it reads written into it, and the lines (from 1) that the failure's traceback then names. Files
+    are looked for below the `places`: the script's directory and the working directory. None if no file is missing, or if one cannot be
+    written in: it is not text, too long or hidden, or no line of the script is seen to read it.
 
-    `ended` is how it ends where it runs alone, and `observe` runs a script so.
+    `ended` is the outcome of the script run alone, and `observe` runs a script that way.
     """
     found, outcome = text, ended
     for _ in range(MOST_FILES):
@@ -45,14 +45,14 @@ def _without_need(text: str, need: Need, outcome: Outcome, content: str, observe
     for line in reversed(script_lines(outcome.text, SCRIPT)):
         for candidate in with_content(text, line, content):
             ended = observe(candidate)
-            # an object that is no path where one is wanted is an error of its own, in the same place
+            # passing an object where a path is wanted is another error at the same line
             if missing(ended) != need and script_lines(ended.text, SCRIPT)[-1:] != (line + candidate.count("\n") - text.count("\n"),):
                 return candidate, ended
     return None
 
 
 def _content(name: PurePath, places: Iterable[Path], observe: Callable[[str], Outcome]) -> str | None:
-    """The text of a file that a script in another directory looked for by this `name`."""
+    """The text of the file that a script in another directory looked for by this `name`."""
     parts = name.parts[1:] if name.is_absolute() else name.parts
     for place, end in ((place, parts[first:]) for place in places for first in range(len(parts))):
         path = place.joinpath(*end)

@@ -1,4 +1,4 @@
-"""What the capture brings back: how the program failed, and each graph that failed on its way through the compiler."""
+"""What a capture returns: how the program failed, and each graph that failed on its way through the compiler."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from bot.models.failure import Model, Signature
 from bot.reduce.graph.codec import graph_from_json
 from bot.reduce.graph.soundness import fault
 
-# Of two errors as large as that, neither is the larger one.
+# Two errors within this factor of each other count as equal.
 _ALIKE = 1.1
-_MOST_REGIONS = 1000  # a program may have written files without end
-# Rounding takes no result farther from float64 than so many times as far as eager is.
+_MOST_REGIONS = 1000  # a program could write files without end
+# Rounding explains an error of up to this many times eager's.
 _ROUNDED = 10
 
 
 class ChildMain(Model):
-    """What a process ran that the program started: the `text` of a file, or of a command where `file` is the directory that it was run
-    in. `package` is the one whose module that file was run as; else empty."""
+    """What a process ran that the program started: the `text` of a file, or of a command, whose `file` is the directory that it ran in.
+    `package` is the package if the file ran as a module of one, else empty."""
 
     file: Path
     text: str
@@ -35,8 +35,8 @@ class ChildMain(Model):
 class Object(Model):
     """A value of the user's program.
 
-    `text` makes it alone; otherwise `expressions` are tried, which need the top-level names `wanted` or, the last one,
-    the statements in `definitions`.
+    `text` is code that makes it on its own. Without it, `expressions` are tried. They need the top-level names in `wanted`; the last one
+    may need the statements in `definitions` instead.
     """
 
     text: str | None
@@ -47,7 +47,7 @@ class Object(Model):
 
     @model_validator(mode="after")
     def _can_be_written(self) -> Object:
-        """What is defined has an expression that makes it, and is code."""
+        """Definitions have to parse, and need an expression that uses them."""
         if self.definitions and not self.expressions:
             raise ValueError("definitions of nothing")
         try:
@@ -72,16 +72,16 @@ class RegionRecipe(Model):
 
 
 class RuleUsed(Model):
-    """By which rule a region's numbers were found to be wrong; see `Recipe.strict` and `Recipe.tolerance`."""
+    """The rule by which a region's numbers were found wrong; see `Recipe.strict` and `Recipe.tolerance`."""
 
     strict: bool = False
     tolerance: tuple[FiniteFloat, ...] | None = None
 
 
 class Region(Model):
-    """One graph that failed. `graph` is None where it could not be written down; `reason` says why. `launches`: the stacks at which it
-    launches Triton kernels of the user's own, as Python prints frames. `blamed`: operations, by the compiler's names, that went into
-    the code that a C++ or Triton compiler refused, the narrowest set first."""
+    """A graph that failed. `graph` is None if it could not be serialized; `reason` says why. `launches` holds the stacks at which it
+    launches the user's own Triton kernels, formatted as Python prints frames. `blamed` holds sets of operations, by the compiler's names,
+    whose generated code a C++ or Triton compiler rejected, narrowest set first."""
 
     hook: HookPoint
     failed: Failed
@@ -138,12 +138,12 @@ class Capture(Model):
     ended: Outcome | None = Field(default=None, description="how the program itself ended, where it caught the compiler's exception before")
     caught: str = Field(default="", description="what the compiler raised, where the program caught it and then ended well")
     runs: int = Field(default=1, description="of the program, until it failed or was said to pass")
-    partial: bool = False  # without the compiler it ends behind the statement that fails with it
+    partial: bool = False  # without the compiler, it ends only after the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
     log: Path
 
     def as_it_ended(self, script: str) -> Capture:
-        """With the program's own end as its failure, whatever it caught before; `script` is its file's name."""
+        """The capture with the program's own end as its failure, whatever it caught before; `script` is the name of its file."""
         if self.ended is None:
             return self
         signature = signature_of(self.ended, script=script)
@@ -154,24 +154,24 @@ class Capture(Model):
 
     @property
     def wrong(self) -> tuple[Region, ...]:
-        """Those regions whose numbers are wrong."""
+        """The regions whose numbers are wrong."""
         return tuple(region for region in self.regions if region.failed == "accuracy")
 
     @property
     def fails(self) -> str:
-        """That the program fails, for who is told next what that depends on."""
+        """Says that the program fails; the caller adds what that depends on."""
         alone = f"the program fails in its own code ({self.signature.line()})" if self.signature and self.own_code else ""
         return alone or "the program's own comparison fails"
 
     def with_wrong(self, regions: tuple[Region, ...], **facts: Any) -> Capture:
-        """With these `regions`, whose numbers were found wrong, and what else is known of that. An error that is no verdict may come of
-        anything: wrong numbers that the program has beside it are not taken for its cause."""
+        """The capture with these `regions`, whose numbers were found wrong, and further `facts` about them. An error that is not a verdict
+        may have any cause, so wrong numbers found next to it are not taken for its cause."""
         return self.model_copy(update={**facts, "compared" if self.own_code else "regions": regions})
 
 
 def nearness(compiled: float, eager: float, *, wrong: bool = False) -> str:
-    """How near to float64 `compiled` results are beside those of `eager`: root mean square errors. `wrong`: a tolerance calls them so;
-    else none does, or rounding explains them."""
+    """Says how close `compiled` results are to float64, compared with those of `eager`; both are root mean square errors. With `wrong`, a
+    tolerance rejects the results; otherwise none does, or rounding explains them."""
     near = "as near to float64 as eager"
     if compiled > _ALIKE * eager:
         near = "no farther from float64 than rounding may take it"
@@ -182,13 +182,13 @@ def nearness(compiled: float, eager: float, *, wrong: bool = False) -> str:
 
 
 def read_regions(directory: Path) -> tuple[Region, ...]:
-    """The regions that a capture wrote into `directory`, in the order in which they failed; of very many the last ones.
+    """The regions that a capture wrote into `directory`, in the order in which they failed; if there are very many, the last ones.
 
-    The program may have written there what it likes: what is no region is none, and one whose graph is none has a `reason` for it.
+    Not trusted: the program can write anything there. What is not a region is skipped, and a region with an invalid graph has a `reason`.
     """
     if directory.is_symlink():
         return ()
-    # their numbers have three digits, or more
+    # their numbers have three digits or more
     paths = sorted(directory.glob(f"{REGION_PREFIX}*.json"), key=lambda path: (len(path.name), path.name))
     found = (_region(path) for path in paths[-_MOST_REGIONS:])
     return tuple(region for region in found if region is not None)

@@ -21,15 +21,15 @@ from bot.sandbox.sandbox import Sandbox
 from bot.workers import environment, toolchain
 from bot.workers.process import Patience, run_process
 
-PROBE_SHARE = 0.1  # of the time for a run, that in which it waits for what every compile of C++ begins with
-MOST_WORDS = 60  # characters of a message by which it is known again
-STACKS = 7  # of a program that does not end
+PROBE_SHARE = 0.1  # share of a run's time that it may wait for what every C++ compile begins with
+MOST_WORDS = 60  # characters of a message that identify it
+STACKS = 7  # sampled of a program that does not end
 _COMPARING = ("bot/inside/eager/accuracy.py", "bot/inside/eager/noise.py")
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How numbers are compared: `values` are rtol and atol (None: the usual ones); `strict` counts integers and booleans as well."""
+    """How numbers are compared: `values` are rtol and atol (None for the usual ones); `strict` counts integers and booleans as well."""
 
     values: tuple[float, ...] | None = None
     strict: bool = False
@@ -39,13 +39,12 @@ class Tolerance:
 class Watch:
     """What one capture looks for, and where it writes.
 
-    `out` is an empty directory, where the log stays; `cache` is the compile directory. With `compare`, every compiled region is
+    `out` is an empty directory, with the log next to it; `cache` is the compile directory. With `compare`, every compiled region is
     compared with eager and float64. `beforehand` writes each graph before it is compiled, for a program that dies in the compiler.
-    `synchronous` has a GPU's kernels run one after the other, so that the one that fails is the one that was called, and writes each graph
-    before its first call. `afterwards` compares when the program has ended, where that can be done. With
-    `as_eager`, as with `compare`, compiled code draws the random numbers that eager draws. `later_calls` compares later calls of a region,
-    too. With `fall_back` what the compiler refuses is run in eager.
-    The program runs in the sandbox `box`, if any, and waits some time for what is `made`.
+    `synchronous` runs GPU kernels one after the other, so that the one that was called is the one that fails, and writes each graph before
+    its first call. `afterwards` compares after the program has ended, if possible. With `as_eager`, as with `compare`, compiled code draws
+    the random numbers that eager draws. `later_calls` also compares later calls of a region. With `fall_back`, what the compiler rejects
+    runs in eager. The program runs in the sandbox `box`, if any, and waits a while for what is `made`.
     """
 
     out: Path
@@ -62,9 +61,9 @@ class Watch:
 
 
 def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Patience, budget: Budget | None = None) -> Capture:
-    """Run the program `target` once with the interpreter `python` in the directory `cwd`, and bring back what failed.
+    """Run the program `target` once with the interpreter `python` in the directory `cwd`, and return what failed.
 
-    `watch` says what is looked for, `patience` how long the run may take. Raises Interrupted where `budget` was cancelled.
+    `watch` says what to look for, `patience` how long the run may take. Raises Interrupted if `budget` was cancelled.
     """
     out = watch.out
     wanted = budget.should_continue if budget else None
@@ -74,7 +73,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         started = time.monotonic()
         watch.made.wait(patience.most * PROBE_SHARE, wanted)
         patience = replace(patience, most=max(0.0, patience.most - (time.monotonic() - started)))
-    if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # one with something in it may hold links that a program has left
+    if not watch.cache.is_dir() or not any(watch.cache.iterdir()):  # a used one may hold links that a program left
         toolchain.seed(watch.cache)
     began = time.time()
     outcome = run_process(
@@ -92,7 +91,7 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
         write=(out, watch.box.share(watch.cache)) if watch.box else (),
     )
     returned = time.monotonic()
-    # not in it: a program may have left a link of that name
+    # not inside: a program may have left a link of that name there
     log = out.with_name(f"{out.name}.log.txt")
     log.write_text(outcome.text, encoding="utf-8")
     written = read_facts(out / RUN_FILE, RunFacts)
@@ -125,10 +124,10 @@ def _order(target: Target, watch: Watch) -> CaptureOrder:
 
 
 def _end_of_program(outcome: Outcome, written: RunFacts | None, returned: float) -> Outcome:
-    """How the program ended by what was `written` in its process; else as that process did, which was over at the time `returned`."""
+    """How the program ended, from what its process had `written`; else how that process ended, which was over at the time `returned`."""
     if not written or (outcome.status in ("timeout", "signal") and "compared" not in written):
         return outcome
-    # comparing is not the program: how long that took, or that it died there, says nothing
+    # comparing is not part of the program: neither its time counts, nor a death during it
     own = 1.0 - min(1.0, (returned - written.get("ended", returned)) / max(outcome.elapsed, 1e-9))
     return Outcome(
         status=written["status"],
@@ -143,8 +142,8 @@ def _end_of_program(outcome: Outcome, written: RunFacts | None, returned: float)
 def _end_in_compiler(
     ended: Outcome, written: RunFacts | None, out: Path, printed: str, script: str
 ) -> tuple[Outcome, children.FailedChild | None]:
-    """What is to be minimized of a program that `ended` so: its end, or the compiler's exception that it caught; and the process in which
-    that was, where the program started one and `printed` of its failure."""
+    """The failure to minimize, for a program that `ended` like this: its end, or the compiler's exception that it caught. Also the process
+    in which that happened, if the program started one and `printed` its failure."""
     if ended.status in ("raised", "exit") and (child := children.failing(out, printed)):
         return ended, child
     outcome = _caught(ended, written, out, script)
@@ -158,11 +157,11 @@ def _end_in_compiler(
 
 
 def _end_of_child(outcome: Outcome, child: children.FailedChild, began: float) -> Outcome:
-    """The end of the process `child`; what the program, which `began` at that time, says of it may be another error."""
+    """The outcome with the end of the process `child`: the program, which started at the time `began`, may report another error."""
     end = outcome.model_copy(update={"status": child.end.status, "text": child.end.text, "signal": child.end.signal})
     if outcome.status != "timeout":
         return end
-    # from then on the program waited for what it will not get
+    # after that, the program only waited for something that never comes
     share = min(1.0, max(0.0, child.time - began) / max(outcome.elapsed, 1e-9))
     return end.model_copy(update={"seconds": share * outcome.seconds, "elapsed": share * outcome.elapsed, "cut": False})
 
@@ -207,12 +206,13 @@ def _brought_back(
 
 
 def raised_in_comparing(outcome: Outcome) -> bool:
-    """Whether a run (its `outcome`) ended by an error of what compares its numbers, rather than of what is compared."""
+    """Whether a run with this `outcome` failed in the code that compares numbers, rather than in what it compares."""
     return outcome.status == "raised" and last_path(outcome.text).endswith(_COMPARING)
 
 
 def _tolerance(facts: RunFacts, child: Path | None, out: Path) -> tuple[float, ...] | None:
-    """That of the last comparison in the process that failed; where that is the program's own and has none, of one that it started."""
+    """The tolerance of the last comparison in the process that failed. If that is the program's own and has none, of a process that it
+    started."""
     if child is not None:
         given = children.facts(child)["tolerance"]
     elif (given := facts.get("tolerance")) is None:
@@ -221,10 +221,10 @@ def _tolerance(facts: RunFacts, child: Path | None, out: Path) -> tuple[float, .
 
 
 def _caught(outcome: Outcome, facts: RunFacts | None, out: Path, script: str) -> Outcome:
-    """The compiler's exception as the end of a program that caught it and then failed in words of its own; else `outcome`.
+    """The compiler's exception as the end of a program that caught it and then failed with an error of its own; else `outcome`.
 
-    The program's own error has to follow from it: it was raised while that one was handled, or names its class. A program that leaves with
-    a status alone says nothing, so it left for the last exception that it got from the compiler.
+    The program's error has to follow from the exception: it was raised while that was handled, or names its class or its message. A program
+    that exits with only a status gives no reason, so it is taken to exit because of the last exception that it got from the compiler.
     """
     if outcome.status not in ("exit", "raised"):
         return outcome
@@ -238,22 +238,22 @@ def _caught(outcome: Outcome, facts: RunFacts | None, out: Path, script: str) ->
 
 
 def _left_compiler(out: Path, script: str) -> tuple[str, Signature] | None:
-    """The traceback of the last exception that left the compiler for the program, and its signature; None where none did."""
+    """The traceback and the signature of the last exception that left the compiler for the program; None if there was none."""
     escaped = read_facts(out / ESCAPED_FILE, EscapedFile)
     found = signature_of(Outcome(status="raised", text=escaped["text"]), script=script) if escaped is not None else None
     return (escaped["text"], found) if escaped is not None and found is not None and _is_of_compiler(found) else None
 
 
 def _is_of_compiler(signature: Signature) -> bool:
-    """Whether a failure lies in the compiler or in what it made, rather than in code of the program's that merely ran beside it."""
+    """Whether a failure is in the compiler or in what it generated, rather than in the program's own code."""
     return signature.phase is not Phase.RUN or (signature.frame or "").startswith(("torch/_inductor/", "torch/_functorch/"))
 
 
 def _names(outcome: Outcome, of_compiler: Signature, script: str) -> bool:
-    """Whether a program that raised an error of its own says there the class of the compiler's, or its words."""
+    """Whether the program's own error names the class of the compiler's exception, or repeats its message."""
     own = signature_of(outcome, script=script)
     if own is None or own.kind is not Kind.EXCEPTION or own.phase is not Phase.RUN or own.same_across_forms(of_compiler):
         return False
-    # a class of Python's own may be named for any reason
+    # a built-in class may be named for any reason
     words = [*(name for name in of_compiler.exception if not hasattr(builtins, name)), of_compiler.said[:MOST_WORDS]]
     return any(word and word in outcome.text for word in words)

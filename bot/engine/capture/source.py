@@ -20,21 +20,21 @@ from bot.reduce.source.text.normal_form import parsed
 _CODING = re.compile(r"^[ \t\f]*#.*?coding[:=][ \t]*[-\w.]+.*$", re.M)
 _NODE_ID = re.compile(r"(?P<file>[^:\[]+\.py)(?:::(?P<names>[\w:]+?))?(?:\[(?P<case>.*)\])?$", re.S)
 _UNITTEST_ID = re.compile(r"(?:\w+\.)*(?P<file>\w+)\.(?P<owner>\w+)\.(?P<test>\w+)")
-# Rows of a `range` that are looked at.
+# The most rows of a `range` that are looked at.
 _MOST_ROWS = 1000
-# Cases of one test that are tried.
+# The most cases of one test that are tried.
 _MOST_CASES = 16
 _LISTS = (ast.Tuple, ast.List)
 
-# A row of a mark: what pytest calls it, None where a function says, and its values.
+# A row of a mark: its pytest id, None if a function makes it, and its values.
 _Row = tuple[str | None, list[ast.expr]]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A script's text, and the file that most of it comes from. `others` are tried, in order, where `text` does not fail.
+    """A script's text, and the file that most of it comes from. `others` are tried, in order, if `text` does not fail.
 
-    `package`: the full name of the package that the file's relative imports start from, where it is run as a module of one.
+    `package` is the full name of the package that the file's relative imports start from, if it runs as a module of one.
     """
 
     text: str
@@ -44,19 +44,21 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What the paths in tracebacks end with."""
+        """What the file's path in tracebacks ends with."""
         return "/".join([*self.package.split("."), self.file.name]) if self.package else self.file.name
 
 
 def source_of(target: Target, directory: Path, failed: str = "", places: Sequence[Path] = ()) -> Source | None:
-    """The text of the script in `target`; for `python -m MODULE` the module's, where it lies in one of the `places`; for
-    `pytest FILE::TEST`, and what `python -m unittest` calls so, the file's (below `directory`) with a call of the test at its end; that of
-    a rank where a launcher starts several.
+    """The program that `target` runs, as one text; None if it is none of these, or if the test takes a fixture from elsewhere:
 
-    `failed` names the test that failed (see `Capture.test`): of a test with parameters it is the case that is called, and a script that
-    runs its own tests calls that one alone.
-    A fixture that the test takes, and a function of its file, is called before it; what the file gives to each of its tests is called in
-    what is tried after the test alone. None where the command runs something else, or the test takes a fixture from elsewhere.
+    - a script: its text;
+    - `python -m MODULE`: the module's text, if it lies in one of the `places`;
+    - `pytest FILE::TEST`, also by `python -m unittest`: the text of the file (below `directory`) with a call of the test at its end;
+    - a launcher of several ranks: the text of what a rank runs.
+
+    `failed` names the test that failed (see `Capture.test`). It selects the case of a parametrized test, and the only test that is called
+    of a script that runs its own tests. Fixtures that the test takes and that are functions of its file are called before it. The file's
+    autouse fixtures are called only in alternatives, tried after the test alone.
     """
     if target.script is not None:
         text = _text(target.script)
@@ -73,7 +75,7 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
         return None
     file = directory / ids[0]["file"]
     text = _imported(_text(file))
-    # of a subtest its values follow
+    # the values of a subtest follow its name
     known = _NODE_ID.match(_UNITTEST_ID.sub(r"\g<file>.py::\g<owner>::\g<test>", failed.partition(" (")[0]) if dotted else failed)
     # a test of another file is not in this text
     wanted = [known, ids[0]] if known and Path(known["file"]).name == file.name else ids
@@ -87,7 +89,7 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
         texts = [*_calls(call, names, node["case"], fixtures, ())] if names else []
         if texts:
             given = _calls(call, names, node["case"], fixtures, fixtures.automatic) if fixtures.automatic else ()
-            # other modules may lie beside it, as where pytest is told to look there
+            # only with relative imports: otherwise, modules next to the file may be imported directly, as pytest can be set up to do
             relative = any(isinstance(one, ast.ImportFrom) and one.level for one in ast.walk(call.tree))
             others = tuple(dict.fromkeys([*texts[1:], *given]))
             return Source(texts[0], file, others, _package_of(file, directory) if relative else "")
@@ -95,13 +97,13 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
 
 
 def _package_of(file: Path, directory: Path) -> str:
-    """The package that a test's `file` is imported as a module of, where that lies in the `directory` of the run; else empty."""
+    """The package whose module a test's `file` is imported as, if that lies in the `directory` of the run; else empty."""
     parents = [parent for parent in file.parents if parent != directory and parent.is_relative_to(directory)]
     return ".".join(parent.name for parent in reversed(parents)) if all((one / "__init__.py").is_file() for one in parents) else ""
 
 
 def _calls(call: _Call, names: list[str], case: str | None, fixtures: Fixtures, automatic: Sequence[str]) -> Iterator[str]:
-    """The file with a call of its test for each case, behind what its fixtures, and those `automatic` ones, give."""
+    """The file with a call of its test for each case, after the calls of its fixtures and of the `automatic` ones."""
     own = fixtures.needed_by(call.unset(names))
     prepared = fixtures.prepared([*automatic, *own], case or "")
     if prepared is None:
@@ -113,11 +115,11 @@ def _calls(call: _Call, names: list[str], case: str | None, fixtures: Fixtures, 
 
 
 def of_child(source: Source | None, child: Capture, places: Sequence[Path]) -> Source | None:
-    """The program of `source` as what the process did that it started and that failed, by what the `child`'s capture says; as it is comes
-    after that.
+    """The program of `source`, as what the process did that it started and that failed, according to the `child`'s capture. The program
+    itself is tried after that.
 
-    The call that was all of that process's work: the file without what runs in the main process alone, with it at its end. Else the script
-    that it was started for, with its arguments: the same one, or another. Modules beside that are read only below one of the `places`.
+    If all that this process did was one call, it is the file without its main-only code and with that call at its end. Otherwise it is the
+    script that the process ran, the same one or another, with its arguments. Modules next to that are read only below one of the `places`.
     """
     if source is not None and child.call and (text := _with_call(source.text, child.call)):
         return replace(source, text=text, others=(source.text, *source.others))
@@ -130,19 +132,19 @@ def of_child(source: Source | None, child: Capture, places: Sequence[Path]) -> S
 
 
 def _started(main: ChildMain, places: Sequence[Path]) -> Source | None:
-    """What a process ran; None where that was an installed tool."""
+    """What a process ran; None if it was an installed tool."""
     file = Path(os.path.normpath(main.file))
     if any(map(INSTALLED.fullmatch, file.parts)):
         return None
     file = file / "<string>" if file.is_dir() else file
-    # a program can name any file, also behind a link, and we may read more than it may
+    # a program can name any file, even through a link, and we may read more than it may
     real = os.path.realpath(file)
     known = any(Path(real).is_relative_to(os.path.realpath(place)) for place in places)
     return Source(main.text, file if known else Path.cwd() / file.name, package=main.package if known else "")
 
 
 def _with_call(text: str, call: str) -> str | None:
-    """The script as another process imports it, with a `call` of a function by literals at its end; None where it is none."""
+    """The script as another process imports it, with a `call` of a function with literals at its end; None if it is not such a call."""
     try:
         parsed(text)
         made = ast.parse(call, mode="eval").body
@@ -168,7 +170,7 @@ def _of_module(name: str, places: Sequence[Path]) -> Source | None:
 
 
 def _with_one_test(text: str, failed: str) -> str | None:
-    """A script that ends in `unittest.main()`, or PyTorch's `run_tests()`, with a call of the failing test in that place."""
+    """A script that ends in `unittest.main()`, or PyTorch's `run_tests()`, with a call of the failing test in its place."""
     test = _UNITTEST_ID.fullmatch(failed)
     try:
         body = parsed(text).body
@@ -185,13 +187,13 @@ def _with_one_test(text: str, failed: str) -> str | None:
     line = lines[last.lineno - 1].encode()
     before = line[: last.col_offset].decode()
     calls = [f"{test['owner']}.setUpClass()", f"{test['owner']}({test['test']!r}).debug()"]
-    # behind something else on its line it stays there
+    # whatever precedes it on its line stays
     lines[last.lineno - 1 : last.end_lineno] = [before + "; ".join(calls)] if before.strip() else [before + call for call in calls]
     return "\n".join(lines)
 
 
 def _with_one_of_pytest(text: str, failed: str, script: Path) -> list[str]:
-    """A script that runs its own tests by `pytest.main()`, with calls of the failing one in that place; none where it is none."""
+    """A script that runs its own tests by `pytest.main()`, with calls of the failing one in its place; empty if it has no such test."""
     known = _NODE_ID.match(failed)
     if known is None or not known["names"] or Path(known["file"]).name != script.name:
         return []
@@ -206,7 +208,7 @@ def _with_one_of_pytest(text: str, failed: str, script: Path) -> list[str]:
 
 
 def _imported(text: str) -> str:
-    """The text of a script without what it does only as the main one: where it is imported, its own tests are not run, say."""
+    """The text of a script without what it does only as the main module, such as running its own tests."""
     try:
         body = parsed(text).body
     except SyntaxError:
@@ -217,7 +219,7 @@ def _imported(text: str) -> str:
 
 
 def _blanked(text: str, statements: Iterable[ast.stmt]) -> str:
-    """The text with empty lines in place of these `statements`: a failure names the others by their numbers."""
+    """The text with these `statements` blanked out: a failure refers to the others by line number."""
     lines = text.split("\n")
     for statement in statements:
         end = statement.end_lineno or statement.lineno
@@ -230,7 +232,7 @@ def _text(file: Path) -> str:
         text = read_source(file)
     except SyntaxError:
         return file.read_text(encoding="utf-8", errors="replace")
-    # candidates are written as UTF-8, whatever this one was
+    # candidates are written as UTF-8, whatever this file is
     head, rest = text.split("\n", 2)[:2], text.split("\n", 2)[2:]
     return "\n".join([_CODING.sub("#", line) for line in head] + rest)
 
@@ -249,11 +251,11 @@ class _Call:
         }
 
     def of(self, names: list[str], case: str | None, given: Mapping[str, str]) -> Iterator[str]:
-        """The statement for each case of that name, the first one first; for every case where none is named. Other parameters are `given`
-        a name's value each."""
+        """The statement that calls the test, for each case of that name or, if none is named, for every case, in order. `given` maps other
+        parameters to the names of their values."""
         test, classes = self._find(names)
         if len(classes) == 1 and test is not None and any("TestCase" in ast.unparse(base) for base in classes[0].bases):
-            # debug() runs the test with what sets it up and takes it down, and lets its error through
+            # debug() runs the test with its setup and teardown, and lets its error propagate
             above = f"{classes[0].name}.setUpClass()\n" if self._sets_up_a_class() else ""
             yield f"{above}{classes[0].name}({names[-1]!r}).debug()"
             return
@@ -270,12 +272,12 @@ class _Call:
         return any(isinstance(one, ast.FunctionDef) and one.name == "setUpClass" for one in methods)
 
     def parameters(self, names: list[str]) -> list[str]:
-        """What the test of that name takes."""
+        """The parameters of the test with that name."""
         test, classes = self._find(names)
         return [argument.arg for argument in test.args.args][1 if classes else 0 :] if test is not None else []
 
     def unset(self, names: list[str]) -> list[str]:
-        """Its parameters that no mark sets."""
+        """The parameters of the test that no mark sets."""
         test, classes = self._find(names)
         marked = {name for listed, _ in self._marks(test, classes) for name in listed} if test is not None else set()
         return [name for name in self.parameters(names) if name not in marked]
@@ -284,7 +286,7 @@ class _Call:
         return list(self._parametrized([*test.decorator_list, *(d for c in reversed(classes) for d in c.decorator_list)]))
 
     def _find(self, names: list[str]) -> tuple[ast.FunctionDef | None, list[ast.ClassDef]]:
-        """The test of that name, and the classes that it is in, outermost first."""
+        """The test with that name, and the classes that it is in, outermost first."""
         body: list[ast.stmt] = self.tree.body
         classes: list[ast.ClassDef] = []
         for name in names[:-1]:
@@ -298,8 +300,8 @@ class _Call:
     def _values(
         self, test: ast.FunctionDef, classes: list[ast.ClassDef], parameters: list[str], case: str | None
     ) -> Iterator[dict[str, str]]:
-        """The parameters' values as code, by the marks whose values make up the case's name; each set where none is named, or names are
-        made by a function. None at all where one has another source."""
+        """The parameters' values as code, from the marks whose values make up the case's name; every combination if no case is named or a
+        function makes the names. Nothing if a parameter gets its value elsewhere."""
         if not parameters:
             yield {}
             return
@@ -322,7 +324,7 @@ class _Call:
         yield from search(marks, case if known else None, {})
 
     def _row(self, row: ast.expr, count: int, name: ast.expr | None) -> _Row:
-        """A row of a mark that sets so many parameters, and what pytest calls it: its own id, the `name` that the mark gives it, or its
+        """A row of a mark that sets `count` parameters, and its pytest id: its own, the `name` that the mark gives it, or one made of its
         values."""
         own = isinstance(row, ast.Call) and ast.unparse(row.func).endswith("param")
         listed = row.args if own and isinstance(row, ast.Call) else row.elts if count > 1 and isinstance(row, _LISTS) else [row]
@@ -333,7 +335,7 @@ class _Call:
         return (str(given[0].value) if isinstance(given[0], ast.Constant) else None), list(listed)
 
     def _parametrized(self, decorators: list[ast.expr]) -> Iterator[tuple[list[str], list[_Row]]]:
-        """Names and rows of each `pytest.mark.parametrize`, the innermost first, as pytest names its cases."""
+        """Names and rows of each `pytest.mark.parametrize`, innermost first, which is how pytest names its cases."""
         for mark in reversed(decorators):
             if not (isinstance(mark, ast.Call) and ast.unparse(mark.func).endswith("parametrize") and len(mark.args) >= 2):
                 continue
@@ -351,7 +353,7 @@ class _Call:
                 yield listed, [self._row(row, len(listed), name) for row, name in zip(rows, called, strict=True)]
 
     def _listed(self, value: ast.expr) -> list[ast.expr] | None:
-        """What a list, a tuple or a `range` holds, be it by the name of a constant; None for anything else."""
+        """The items of a list, a tuple or a `range`, also through the name of a constant; None for anything else."""
         if isinstance(value, ast.Name):
             value = self.constants.get(value.id, value)
         if isinstance(value, ast.Call) and ast.unparse(value.func) == "range" and all(isinstance(a, ast.Constant) for a in value.args):
@@ -361,7 +363,7 @@ class _Call:
 
 
 def _shown(value: ast.expr) -> str:
-    """What pytest calls a value in a case's name."""
+    """How pytest writes a value in a case's name."""
     if isinstance(value, ast.Constant):
         return str(value.value)
     if isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.USub):

@@ -1,6 +1,6 @@
 """From a captured region to the scripts to start from: each a whole program, best form first.
 
-The oracle decides which of them fails as the original did; here they are only written down.
+The oracle decides which of them fails as the original did; this module only writes them.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ class Start:
     program: Program
     names: tuple[tuple[str, str], ...] = ()  # the compiler's name of each operation, and the program's
     blamed: tuple[tuple[str, ...], ...] = ()  # see Region
-    whole: Program | None = None  # of which this one is a part
+    whole: Program | None = None  # the program that this one is a part of
 
     def named(self, nodes: Iterable[str]) -> frozenset[str]:
-        """The program's names of nodes that the compiler names."""
+        """The program's names for nodes that the compiler names."""
         known = dict(self.names)
         return frozenset(known[node] for node in nodes if node in known)
 
@@ -67,13 +67,13 @@ def starts(
     seed: int,
     installed: Sequence[str] = (),
 ) -> Iterator[Start]:
-    """Programs to ask first, the smallest form first, of the captured `regions`.
+    """Programs made from the captured `regions`, in the order to try them, the smallest form first.
 
-    `failure` is what they should show; `source` is the user's script, where there is one, and `failing_line` its line that called into
-    torch; `installed` are functions of the script that torch had called when it failed. The scripts fix their random numbers with `seed`.
+    `failure` is what they should show; `source` is the user's script, if there is one, and `failing_line` its line that called into torch;
+    `installed` are functions of the script that torch had called when it failed. The scripts fix their random numbers with `seed`.
     """
     for hook in _ORDER:
-        # of several failures at one hook point the last one ended the program
+        # of several failures at one hook point, the last one ended the program
         for region in reversed([r for r in regions if r.hook == hook and r.graph is not None]):
             assert region.graph is not None
             found = []
@@ -97,8 +97,8 @@ def starts(
 
 
 def flat(start: Start, oracle: GraphOracle) -> Iterator[Start]:
-    """The program of `start`, where numbers are compared first with what its higher-order operations call written out; `oracle` knows
-    which branches are taken."""
+    """The program of `start`. If numbers are compared, it first comes with the bodies of its higher-order operations inlined; `oracle`
+    knows which branches are taken."""
     program = start.program
     changed = flattened(program, render, oracle.shapes) if program.recipe.accuracy and program.graph.bodies else None
     if changed is not None:
@@ -107,9 +107,9 @@ def flat(start: Start, oracle: GraphOracle) -> Iterator[Start]:
 
 
 def parts(start: Start, guesses: Sequence[Collection[str]], *, upstream: bool = False) -> Iterator[Start]:
-    """The operations of `start` that each of the `guesses` names, alone: what they read is an input; each also in float32, as half
-    precision hides small errors. With `upstream`, also what leads to them, and ends there: a value may be made of one that is wrong by so
-    little that nobody would say so."""
+    """The operations of `start` that each of the `guesses` names, on their own, with what they read as inputs; each also in float32, since
+    half precision hides small errors. With `upstream`, also the program that ends at these operations: a wrong value may come from another
+    that is wrong by too little to be noticed."""
     for names in guesses:
         part = keep_only(start.program, set(names), Policy.CUT)
         for form in (part, dtypes.in_float32(part)) if part is not None else ():
@@ -124,8 +124,8 @@ def parts(start: Start, guesses: Sequence[Collection[str]], *, upstream: bool = 
 
 
 def _of_wrong(graph: Graph, wrong: Sequence[int]) -> Iterator[Graph]:
-    """The graph with only its wrong outputs, where there are others, and as it is: what else it returns says nothing about the failure, and
-    may be as wrong in eager."""
+    """The graph with only its wrong outputs, if it has others, and the graph as it is: its other outputs say nothing about the failure, and
+    may be just as wrong in eager."""
     metas = graph.metas()
     tensors = [name for name in refs(graph.output) if metas[name].is_tensor]
     kept = list(dict.fromkeys(tensors[place] for place in wrong if place < len(tensors)))
@@ -135,7 +135,7 @@ def _of_wrong(graph: Graph, wrong: Sequence[int]) -> Iterator[Graph]:
 
 
 def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
-    """How the call may have to be made for the failure to show, simplest first."""
+    """The ways in which the call may have to be made for the failure to show, simplest first."""
     if failure.kind is Kind.ACCURACY:
         recipe = replace(recipe, accuracy=True, strict=region.rule.strict, tolerance=region.rule.tolerance, weighted=region.weighted)
         recipe = replace(recipe, repro_tolerance=_repro_tolerance(recipe))
@@ -151,12 +151,12 @@ def _variants(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: 
         recipe = replace(recipe, frees=True)
     yield from _called(hook, region, graph, recipe, failure)
     if kernels(graph) and not failure.kind.is_wrong_result:
-        # the program's own eager run passed, so it takes these kernels only where it is compiled
+        # the program's own eager run passed, so it launches these kernels only when compiled
         yield from _called(hook, region, graph, replace(recipe, launch_when_compiled=True), failure)
 
 
 def _called(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: Signature) -> Iterator[Recipe]:
-    """Whether the call is differentiated."""
+    """The recipe with and without a backward, the likelier first; unchanged if nothing can be differentiated."""
     trains = any(i.requires_grad for i in (*graph.inputs, *graph.constants))
     if hook != "dynamo" or not trains:
         yield recipe
@@ -169,14 +169,14 @@ def _called(hook: str, region: Region, graph: Graph, recipe: Recipe, failure: Si
 def _repro_tolerance(recipe: Recipe) -> float:
     try:
         return float(dict(recipe.config)["torch._dynamo.config.repro_tolerance"])
-    except (KeyError, ValueError):  # left at its default, or no number
+    except (KeyError, ValueError):  # not set, or not a number
         return recipe.repro_tolerance
 
 
 def _recipes(
     region: Region, graph: Graph, source: str | None, failing_line: int | None, seed: int, installed: Sequence[str]
 ) -> Iterator[tuple[str, Recipe]]:
-    """Preambles with the recipe that goes with each."""
+    """Preambles, each with the recipe that goes with it."""
     how = region.recipe
     base = Recipe(
         pipeline=Pipeline.AOTI if region.hook == "aoti" else Pipeline.COMPILE,
@@ -198,10 +198,10 @@ def _recipes(
     if region.hook == "dynamo" and how.backend is not None and how.backend.text is None:
         objects.append(("backend", "", how.backend))
     objects += [("pass", device, o) for device, o in how.custom_backend_passes.items()]
-    # a dotted one is imported
+    # a kernel with a dotted name is imported
     namespaces, launched = _namespaces(graph), {name for name in kernels(graph) if "." not in name}
     if not objects and not namespaces and not launched:
-        # without what torch called there is nothing that fails
+        # nothing fails without what torch called
         yield from ((preamble, base) for preamble in _installing(source, installed, failing_line))
         yield "", base
         return
@@ -209,7 +209,7 @@ def _recipes(
 
 
 def _installing(source: str | None, installed: Sequence[str], failing_line: int | None) -> Iterator[str]:
-    """Preambles that put these functions where torch finds them: by a decorator, or by a statement that names one."""
+    """Preambles that install these functions where torch finds them: by a decorator, or by a statement that names one."""
     if source is None or not installed:
         return
     for preamble in preambles(source, installed, (), failing_line):
@@ -238,7 +238,7 @@ def _with_objects(
     settings = [name.rsplit(".", 1)[-1] for kind, name, _ in objects if kind in ("config", "options")]
     registered = ["register_backend_for_device", "init_backend_registration"] if any(kind == "pass" for kind, _, _ in objects) else []
     try:
-        # the assignments of the settings themselves may be what carries the object
+        # the script's own assignments of the settings may bring the object along
         carried = preambles(source, wanted, [*settings, *registered, *sorted(namespaces)], failing_line)
         named = preambles(source, wanted, [*registered, *sorted(namespaces)], failing_line)
         imports = _imports(source)
@@ -292,7 +292,7 @@ def _mutates(graph: Graph) -> bool:
 
 
 def _reads_numbers(graph: Graph) -> bool:
-    """Whether the compiler may have to read numbers out of tensors, which it does without complaint where no break is allowed."""
+    """Whether the compiler may have to read numbers out of tensors, which it accepts if graph breaks are not allowed."""
     words = {word for node in graph.nodes for word in node.target.split(".")}
     return bool(graph.bodies) or not words.isdisjoint(_READS)
 
@@ -314,8 +314,8 @@ def _is_plain(path: Path) -> bool:
 
 
 def _located(graph: Graph, blobs: Path) -> Graph | None:
-    """The graph with the files of its recorded inputs under their full paths, below `blobs`; None where one is no file of this capture: a
-    program can write what it likes into that, and what is named here may be posted."""
+    """The graph with full paths, below `blobs`, for the files of its recorded inputs; None if one is not a file of this capture: a program
+    can write anything there, and what is named here may be posted."""
     foreign = False
 
     def place(value: Value) -> Value:

@@ -1,4 +1,4 @@
-"""The program as one text that runs alone: the script with the modules of its project written into it."""
+"""The program as one text that runs alone: the script with its project's modules written into it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bot.reduce.source.join_modules import joined
 
 @dataclass(frozen=True)
 class Whole:
-    """A `text`, its `lines` (1-based) that a traceback names, and the modules of the project that the script imports.
+    """A `text`, its `lines` (from 1) that a traceback names, and the `modules` of the project that the script imports.
 
-    Where they cannot be written in, `text` is the script's own.
+    If they cannot be written in, `text` is the script's own.
     """
 
     text: str
@@ -27,8 +27,8 @@ class Whole:
 
 @dataclass(frozen=True)
 class Carried:
-    """What definitions are taken from that go with a graph: the `text` (None: there is none), its `failing_line` that called into torch
-    (None: all of it), and the names of the functions in it that the compiler holds, which are `installed`."""
+    """Where the definitions come from that go with a graph: the `text` (None if there is none), its `failing_line` that called into torch
+    (None for the whole text), and the names of its functions that the compiler holds (`installed`)."""
 
     text: str | None = None
     failing_line: int | None = None
@@ -36,10 +36,10 @@ class Carried:
 
 
 def carried(source: Source, capture: Capture, places: Sequence[Path] = ()) -> Carried:
-    """What goes with the graphs of a `capture`: of the script in `source`, or with the modules beside it or in `places`, where the compiler
+    """What goes with the graphs of a `capture`: the script in `source`, together with the modules next to it or in `places` if the compiler
     holds functions of these."""
     said = capture.outcome.text
-    # what the compiler had called when it failed is less than all that it holds
+    # the functions that the compiler had called when it failed are fewer than all that it holds
     called = below_torch(said, source.name, source.text)
     if capture.beside and not called:
         complete = whole(source, source.text, (), places).text
@@ -48,8 +48,8 @@ def carried(source: Source, capture: Capture, places: Sequence[Path] = ()) -> Ca
 
 
 def whole(source: Source, text: str, said: Sequence[str], places: Sequence[Path] = ()) -> Whole:
-    """`text`, one of the texts of `source`, with the modules that lie beside its file or in `places`. `said` are tracebacks: the lines of
-    the first stand first."""
+    """`text`, one of the texts of `source`, with the modules next to its file or in `places`. `said` are tracebacks; the lines of the first
+    come first."""
     modules = local_modules(source.file, places, source.package)
     named = tuple(dict.fromkeys(line for stack in said for line in script_lines(stack, source.name)))
     if not modules:
