@@ -1,4 +1,4 @@
-"""Which part of the program is to blame: taken out, the failure is gone."""
+"""Which part of the program is to blame: without it, the failure is gone."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bot.reduce.candidate import Candidate
 from bot.reduce.graph.form import Program
 from bot.reduce.source.settings import without_setting
 
-# Modules of torch whose entries may be objects of the user's.
+# Modules of torch whose entries may be the user's objects.
 CONFIGS = ("torch._inductor.config", "torch._dynamo.config", "torch._functorch.config")
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """An object of the user's that takes part in the compile: where it is set, and what it is called.
+    """A user's object that takes part in the compile: where it is set, and its name.
 
-    `setting` is a full configuration name, or empty for a device's backend pass (`device` then).
+    `setting` is the full name of a setting; it is empty for the backend pass of a `device`.
     """
 
     setting: str
@@ -31,15 +31,15 @@ class Suspect:
 
     @property
     def words(self) -> str:
-        """As the report says it."""
+        """How the report names it."""
         return f"{self.setting.rsplit('.', 1)[-1] or 'backend pass of ' + self.device}: {self.name}"
 
     def out_of_script(self, text: str) -> str | None:
-        """The script `text` without it; None where the script does not set it."""
+        """The script `text` without it; None if the script does not set it."""
         return without_setting(text, self.setting.rpartition(".")[2] or "device_custom_pass")
 
     def as_in(self, text: str) -> Suspect:
-        """As the script `text` calls it: of a chain of passes one may be left."""
+        """The suspect as the script `text` names it: of a chain of passes, one may be left."""
         if re.search(rf"\b{re.escape(self.name)}\b", text):
             return self
         place = self.setting.rpartition(".")[2] or "device_custom_pass"
@@ -62,7 +62,7 @@ class Suspect:
 
 
 def suspects(regions: Iterable[Region]) -> list[Suspect]:
-    """The objects of the user's that the captured `regions` were compiled with."""
+    """The user's objects that the captured `regions` were compiled with."""
     found: dict[Suspect, None] = {}
     for region in regions:
         recipe = region.recipe
@@ -76,7 +76,7 @@ def suspects(regions: Iterable[Region]) -> list[Suspect]:
 
 
 def _values_at(place: str, text: str) -> Iterator[ast.expr]:
-    """What the script `text` gives an attribute, a keyword or a key that is called `place`."""
+    """The values that the script `text` gives to an attribute, a keyword or a key called `place`."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Dict):
             given = zip(node.keys, node.values, strict=True)
@@ -88,13 +88,13 @@ def _values_at(place: str, text: str) -> Iterator[ast.expr]:
 
 
 def _made_by(value: ast.expr) -> str:
-    """The name of what makes a value, or of the value; empty for anything else."""
+    """The name of what is called to make a value, or of the value itself; empty for anything else."""
     made = value.func if isinstance(value, ast.Call) else value
     return ast.unparse(made).rpartition(".")[2] if isinstance(made, (ast.Name, ast.Attribute)) else ""
 
 
 def script_suspects(text: str) -> list[Suspect]:
-    """The objects that the script `text` itself puts into one of torch's config modules: where no graph failed, nothing else names them."""
+    """The objects that the script `text` itself puts into torch's config modules: if no graph failed, nothing else names them."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -114,7 +114,7 @@ def script_suspects(text: str) -> list[Suspect]:
 def culprit(
     program: Program, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict], render: Callable[[Program], str]
 ) -> str | None:
-    """The first of the `suspects` without which the `program` passes; None where there is none.
+    """The first of the `suspects` without which the `program` passes; None if there is none.
 
     `ask` is the oracle's, and `render` gives the script of a program.
     """
@@ -125,8 +125,8 @@ def culprit(
 
 
 def culprit_of_script(text: str, suspects: Iterable[Suspect], ask: Callable[[Candidate], Verdict]) -> str | None:
-    """The same for a script that is no graph: the first of the `suspects`, and of those that the script `text` itself sets, without which
-    it passes. `ask` is the oracle's."""
+    """The same for a script that is not a graph: the first of the `suspects`, and of those that the script `text` itself sets, without
+    which it passes. `ask` is the oracle's."""
     known = {suspect.setting: suspect.as_in(text) for suspect in reversed([*suspects, *script_suspects(text)])}
     for suspect in reversed(known.values()):
         without = suspect.out_of_script(text)
@@ -136,8 +136,8 @@ def culprit_of_script(text: str, suspects: Iterable[Suspect], ask: Callable[[Can
 
 
 def culprit_installed(text: str, ask: Callable[[Candidate], Verdict]) -> str | None:
-    """The first function of the script `text` that it puts into a table of torch's, such as a lowering, and without which it passes, each
-    other one in place; None where there is none. `ask` is the oracle's."""
+    """The first function that the script `text` installs in one of torch's tables, such as a lowering, and without which it passes with all
+    others in place; None if there is none. `ask` is the oracle's."""
     for words, without in _installed(text):
         if ask(Candidate(without, "ablation", ())) is Verdict.PASSES:
             return words
@@ -145,8 +145,8 @@ def culprit_installed(text: str, ask: Callable[[Candidate], Verdict]) -> str | N
 
 
 def _installed(text: str) -> Iterator[tuple[str, str]]:
-    """For each statement that puts a function into torch's tables or classes, or has one registered: what is put where, and the text
-    without."""
+    """For each statement that installs or registers a function in torch's tables or classes: what is installed where, and the text without
+    it."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -177,19 +177,19 @@ def _last(expression: ast.expr, modules: Mapping[str, str]) -> str:
 
 
 def _with(tree: ast.Module, place: int, other: ast.stmt) -> str:
-    """The script with the `other` statement in the place of one."""
+    """The script with the `other` statement instead of the one at `place`."""
     body = [*tree.body[:place], other, *tree.body[place + 1 :]]
     return ast.unparse(ast.fix_missing_locations(ast.Module(body, []))) + "\n"
 
 
 def _full(expression: ast.expr, modules: Mapping[str, str]) -> str:
-    """The dotted name of what is imported, in full; another expression as it is written."""
+    """The full dotted name of an imported expression; any other expression as it is written."""
     first, _, rest = ast.unparse(expression).partition(".")
     return ".".join(filter(None, (modules.get(first, first), rest)))
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
-    """What each imported name stands for, where it is another one."""
+    """Maps each imported name to what it stands for, if that is another name."""
     plain = {alias.asname: alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names if alias.asname}
     return plain | {
         alias.asname or alias.name: f"{node.module}.{alias.name}"

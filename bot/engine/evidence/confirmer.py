@@ -1,7 +1,7 @@
-"""Confirming the best program in fresh processes while the search goes on, so that an interruption loses nothing.
+"""Confirms the best program in fresh processes while the search goes on, so that an interruption loses nothing.
 
-The search asks warm workers; what they accept is confirmed here by a process that shares nothing with them. One that
-twice does not confirm is a slip of the warm workers, and the search goes back to the last that did.
+The search asks warm workers; what they accept is confirmed here by a process that shares nothing with them. A program that is not confirmed
+in two runs is a slip of the warm workers, and the search goes back to the last confirmed one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ S = TypeVar("S")
 
 
 class Slipped(Exception):
-    """An accepted program does not fail alone. `position`: of that program."""
+    """The program that was accepted at `position` does not fail alone."""
 
     def __init__(self, position: int) -> None:
         super().__init__(f"the program accepted at step {position} does not fail alone")
@@ -30,8 +30,8 @@ class Slipped(Exception):
 class Confirmer(Generic[S]):
     """One thread that runs the newest accepted step in a fresh process, one at a time; it lives as long as the `with` block.
 
-    `check` runs a step once and says whether it failed in the same way; it gives up when the budget that it is given is cancelled.
-    `on_confirmed` is told each confirmed step with its position at once, in this thread.
+    `check` runs a step once and says whether it failed in the same way; it gives up when the budget that it gets is cancelled.
+    `on_confirmed` is called at once, in this thread, with each confirmed step and its position.
     """
 
     check: Callable[[S, Budget], bool]
@@ -41,7 +41,7 @@ class Confirmer(Generic[S]):
     after: float = 5.0  # seconds before the first: a search that is over by then is proven at once
 
     def __post_init__(self) -> None:
-        self._lock = threading.Lock()  # of the next two, which both threads use
+        self._lock = threading.Lock()  # guards the next two, which both threads use
         self._newest: tuple[S, int] | None = None
         self._slipped: int | None = None
         self._wake = threading.Event()
@@ -52,14 +52,14 @@ class Confirmer(Generic[S]):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """No more confirmations: when this returns, nothing more is told. One that runs is cut off."""
+        """Stop confirming; a check that is running is cut off. Once this returns, nothing more is reported."""
         self.budget.cancel()
         self._wake.set()
         self._thread.join()
 
     def offer(self, step: S, position: int) -> None:
-        """Take `step`, the new best program of the search, which it accepted at this `position`. Raises Slipped where an earlier one did
-        not fail alone; said once."""
+        """Take `step`, the new best program of the search, which it accepted at this `position`. Raises Slipped, once, if an earlier one
+        did not fail alone."""
         with self._lock:
             self._newest = (step, position)
             slipped, self._slipped = self._slipped, None
@@ -68,7 +68,7 @@ class Confirmer(Generic[S]):
             raise Slipped(slipped)
 
     def _run(self) -> None:
-        # without room on the disk there are no confirmations; the search and the proof say so for themselves
+        # without disk space there are no confirmations; the search and the proof report that themselves
         with suppress(OSError):
             self._work()
 
@@ -85,7 +85,7 @@ class Confirmer(Generic[S]):
             step, position = newest
             if step == best:
                 continue
-            # a second run, as a busy machine may have cut the first one off
+            # run it twice: a busy machine may have cut off the first run
             fails = self.check(step, self.budget) or (self.budget.should_continue() and self.check(step, self.budget))
             if not self.budget.should_continue():
                 return

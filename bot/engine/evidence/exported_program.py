@@ -1,4 +1,4 @@
-"""The minimal module as an exported program, and whether it still shows the failure once it is loaded again."""
+"""The minimal module as an exported program, and whether it still shows the failure after it is loaded again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.models.result import ExportedProgram
 
 
 def loading(script: str, path: str) -> str | None:
-    """The `script` with `Repro` taken from the program saved at `path` instead of its class; None where there is no such class."""
+    """The `script` with `Repro` loaded from the program saved at `path` in place of its class; None if it has no such class."""
     tree = ast.parse(script)
     rows = script.split("\n")  # as Python counts lines, not by form feeds
     for statement in tree.body:
@@ -31,13 +31,14 @@ def write(
     same: Callable[[Signature], bool],
     observe: Callable[[str], tuple[Outcome, Signature | None]],
 ) -> ExportedProgram | None:
-    """Save the `Repro` of `script` with its inputs to `path`, load it again, compile it as the script does; None where it cannot be loaded.
+    """Save the `Repro` of `script` with its inputs to `path`, load it again and compile it as the script does; None if there is no such
+    class.
 
     `answer` asks a worker, with a `limit` in seconds; `observe` runs a script, and `same` says whether what it showed is the failure.
     """
     outcome, _ = answer(Question(script, "export", limit, save=str(path)))
     if outcome.status != "ok" or not path.exists():
-        # what ended otherwise, or was ended, says nothing of the module
+        # any other end says nothing about the module
         why = "torch.export cannot export the module" if outcome.status == "raised" else "the export was not seen to its end"
         last = outcome.text.strip().splitlines()[-1:] or [outcome.status]
         return ExportedProgram(same_signature=False, reason=f"{why}: {last[0][:300]}")

@@ -1,4 +1,4 @@
-"""The nearest passing program, said as the edit that leads to it."""
+"""The nearest passing program, given as the edit that leads to it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import suppress
 from bot.models.failure import Verdict
 from bot.reduce.candidate import BudgetSpent
 
-# More lines than this are no longer one edit that a reader takes in.
+# More lines than this are not an edit that a reader takes in at once.
 MOST = 6
-# A statement by which a program says that it fails.
+# A statement by which a program reports that it fails.
 _COMPLAINS = re.compile(r"(?:raise|assert)\b|(?:[\w.]*\.)?assert\w*\(|(?:sys\.|os\.)?_?exit\(")
 
 
 def edit_between(failing: str, passing: str) -> str | None:
-    """The lines to take out (-) and to put in (+) that make the text `failing` the text `passing`; None where they are too many, or only
-    take out what complains: any program passes so."""
+    """The lines to remove (-) and to add (+) that turn the text `failing` into the text `passing`; None if they are too many, or only
+    remove what reports the failure: any program passes that way."""
     changed = [
         line
         for line in difflib.unified_diff(failing.splitlines(), passing.splitlines(), n=0, lineterm="")
@@ -28,8 +28,8 @@ def edit_between(failing: str, passing: str) -> str | None:
 
 
 def nearest_passing(failing: str, others: Sequence[str], ask: Callable[[str], Verdict]) -> tuple[str, str] | None:
-    """The text `failing` and the first of the `others`, those most like it first, that passes and is a short edit away. None where there is
-    none, or no time to `ask`: of what was asked before, that is no query."""
+    """The text `failing` and the first of the `others`, most similar first, that passes and is a short edit away. None if there is none, or
+    no time to `ask`. A text that was asked before costs no query."""
     with suppress(BudgetSpent):
         for text in others:
             if ask(text) is Verdict.PASSES and edit_between(failing, text):

@@ -1,7 +1,7 @@
 """`torch-minify recheck` and `suite`: whether repros still fail, with another torch, say.
 
-Only what was seen is said: a repro is fixed where it passes in each fresh process, with the compiler called, and in eager as well; it has
-changed where it fails in another way in each. All else cannot be verified, and the rows say why.
+Only what was seen is reported: a repro is fixed if it passes in each fresh process, with the compiler called, and in eager as well; it has
+changed if it fails in another way in each. Anything else cannot be verified, and the output says why.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EXIT_STATUS: dict[Verdict, int] = {"still": 0, "fixed": 4, "changed": 5, "cannot
 
 
 def verdict(checked: Checked) -> tuple[Verdict, str]:
-    """What fresh runs say of a failure that was recorded, as they were `checked`, and why, in a line."""
+    """The verdict on a recorded failure from the fresh runs in `checked`, and the reason in one line."""
     proof = checked.proof
     if proof.fault is not None:
         return "cannot_verify", f"the machine is at fault: {proof.fault}"
@@ -43,10 +43,10 @@ def verdict(checked: Checked) -> tuple[Verdict, str]:
 
 
 def recheck(repro: Path, result: Path, python: str, runs: int, *, network: bool = False) -> int:
-    """Run the script `repro` so many times (`runs`) with the interpreter `python`, and print what became of the failure that the file
-    `result` records, with what shows it. `network`: it may use the network.
+    """Run the script `repro` `runs` times with the interpreter `python`, and print what became of the failure that the file `result`
+    records, with the evidence. With `network`, it may use the network.
 
-    Exit status: 0 it is still there, 4 fixed, 5 changed, 1 that cannot be verified here, 2 unusable files.
+    Exit status: 0 it still fails, 4 fixed, 5 changed, 1 it cannot be verified here, 2 unusable files.
     """
     try:
         checked = check(repro, result, python, runs, network=network)
@@ -62,10 +62,10 @@ def recheck(repro: Path, result: Path, python: str, runs: int, *, network: bool 
 
 
 def suite(directory: Path, python: str, runs: int, *, network: bool = False) -> int:
-    """Do the same for each repro below the `directory` that has its `result.json` beside it, with `python`, `runs` and `network` as there,
+    """Recheck each repro below the `directory` that has its `result.json` next to it, with `python`, `runs` and `network` as in `recheck`,
     and print a line for each.
 
-    Exit status: 0 all are still there, 4 one or more are not, or cannot be verified, 2 there are none.
+    Exit status: 0 all still fail, 4 one or more do not or cannot be verified, 2 there are none.
     """
     found = sorted(path for path in directory.rglob("result.json") if (path.parent / "repro.py").is_file())
     if not found:

@@ -35,17 +35,17 @@ from bot.sandbox.files import Scratch, copy_plain_tree, remove
 from bot.workers import environment, toolchain
 from bot.workers.process import HANG_RATIO, START, Interrupted, Patience, run_process
 
-# Bytes that a fresh process is given room for, whatever the program's own took.
+# Bytes of memory that each fresh process is expected to take at least.
 LEAST_ROOM = 2 << 30
-# Candidates that are tried at a time; with several GPUs, on each. More than these are seldom of use, and each holds memory of a GPU.
+# The most candidates that are tried at a time, on each GPU if there are several. More are seldom of use, and each holds GPU memory.
 MOST_CANDIDATES = 6
-# How many times its limit a run may take that did not end within it, where the failure is no hang.
+# A run that does not end within its limit gets this many times as long, unless the failure is a hang.
 _LONGER = 3.0
 
 
 class NotRun(Exception):
-    """A fresh process could not be started, the sandbox ended it, or the machine broke it, as its `outcome` says: nothing is known of the
-    script."""
+    """A fresh process could not be started, the sandbox ended it, or the machine broke it, as its `outcome` says. Nothing is known about
+    the script."""
 
     def __init__(self, outcome: Outcome) -> None:
         started = outcome.status != "infra"
@@ -54,7 +54,7 @@ class NotRun(Exception):
 
 
 class Verification(Model):
-    """What the fresh runs of a script showed against the signature it should have."""
+    """How the fresh runs of a script compare with the signature that it should have."""
 
     runs: int
     same: int
@@ -72,7 +72,7 @@ class Verification(Model):
 
 @dataclass(frozen=True)
 class Expected:
-    """What fresh runs are compared with: the `signature`, by the `rule`. Each run ends after `limit` seconds."""
+    """What fresh runs are compared with: the `signature`, under the `rule`. Each run ends after `limit` seconds."""
 
     signature: Signature
     rule: Rule
@@ -85,8 +85,8 @@ class Expected:
 
 
 def at_once(signature: Signature) -> int:
-    """How many fresh processes run at a time, where the failure is that of this `signature`: one for a failure of time or memory, else
-    as many as there are processors and room for."""
+    """How many fresh processes run at a time for a failure with this `signature`: one for a failure of time or memory, else as many as
+    there are processors and memory for."""
     if signature.kind is Kind.HANG or signature.signal in ("MEMORY", "SIGKILL") or is_out_of_memory(signature):
         return 1
     free, largest = capacity.free_memory(), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
@@ -95,8 +95,8 @@ def at_once(signature: Signature) -> int:
 
 
 def candidates_at_once(signature: Signature) -> int:
-    """How many candidates a search may try at a time, where the failure is that of this `signature`, so that none takes longer for it: each
-    computes by itself, and as it is answered the process for another one is made."""
+    """How many candidates a search may try at a time, for a failure with this `signature`, without slowing any of them down: each takes a
+    processor, and while it is answered, the process for another one is made."""
     return max(1, min(at_once(signature) // 2, MOST_CANDIDATES * max(1, capacity.gpus())))
 
 
@@ -110,10 +110,10 @@ def run_fresh(
 ) -> Outcome:
     """Run `script` alone, as `launch` says; `script` may be `-m`, as in `run_control_fresh`.
 
-    After `timeout` seconds of its own time the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group
-    is killed; at the end of the `budget` it is cut off. `cache_dir` is Inductor's; without one a temporary one is made, which is cold but
-    for what `toolchain` keeps, and removed. Compiled graphs that were kept there are removed before and after. Only what the proof needs
-    is added to the environment. Raises Interrupted where `budget` was cancelled.
+    After `timeout` seconds of its own time, the process is asked for its stack (SIGABRT, which faulthandler answers) and its whole group is
+    killed; at the end of the `budget` it is cut off. `cache_dir` is Inductor's. Without one, a temporary one is made and removed, which is
+    cold except for what `toolchain` keeps. Compiled graphs that were kept there are removed before and after. Only what the proof needs is
+    added to the environment. Raises Interrupted if `budget` was cancelled.
     """
     return _run([launch.python, str(script), *launch.argv], launch, timeout, cache_dir, budget)
 
@@ -121,22 +121,22 @@ def run_fresh(
 def run_control_fresh(
     launch: Launch, script: Path | str, *, timeout: float, option: ControlOption | None = None, budget: Budget | None = None
 ) -> Outcome:
-    """Run `script` as `run_fresh` does, but with the compiler taken out, see `bot/inside/eager/compiler_out.py`.
+    """Run `script` as `run_fresh` does, but with the compiler taken out; see `bot/inside/eager/compiler_out.py`.
 
-    `script` may be `-m`: then the module is run that the first argument of `launch` names.
-    `calls` of the Outcome says how often the compiler was called all the same, 0 where it never came to that. With the `option` `--fp64`
-    the compiled parts are evaluated in float64; with `--repeats` what torch leaves open differs each time, as `uninitialized` has it.
-    The run ends after `timeout` seconds, or when `budget` is cancelled.
+    If `script` is `-m`, the module that the first argument of `launch` names is run. `calls` of the Outcome counts the calls of the
+    compiler that were replaced, 0 if the script never got there. With the `option` `--fp64`, the compiled parts are evaluated in float64;
+    with `--repeats`, what torch leaves undefined differs each time (see `uninitialized`). The run ends after `timeout` seconds, or when
+    `budget` is cancelled.
     """
     words = command(launch.python, "control", *([option] if option else []), str(script), *launch.argv)
     outcome = _run(words, launch, timeout, None, budget)
-    # each of its processes says what it saw: a script may leave its work to forked ones
+    # each of its processes reports what it saw: a script may do its work in forked ones
     reached, text = read_reached(outcome.text)
     return outcome.model_copy(update={**reached._asdict(), "text": text})
 
 
 def left_open(script: Path) -> str:
-    """What torch leaves open of what a script may ask for, in words; empty for one that needs no control with `--repeats`."""
+    """What the `script` may use that torch leaves undefined, in words; empty if it needs no control with `--repeats`."""
     traits = traits_of(script.read_text(encoding="utf-8", errors="replace"))
     said = (
         (traits.uninitialized, "uninitialized memory"),
@@ -151,45 +151,46 @@ def verify(
 ) -> Verification:
     """Run the script in fresh processes, and its eager control once, and compare with the expected failure across forms.
 
-    A hang is a run still going `rule.hang_after` seconds after it had time to start, while the control is done in a tenth of that; for
-    any other failure a run that does not end in three times its limit, the second time, is a difference. For accuracy right numbers have
-    to pass the script's own comparison in place of the compiled ones: float64, as `rule.numbers` says, or, where that cannot be had,
-    eager with each result moved by a unit in its last place. And eager has to agree with itself whatever torch leaves open.
+    A hang is a run that is still going `rule.hang_after` seconds after it had time to start, while the control ends in a tenth of that. For
+    any other failure, a run that does not end within three times its limit, the second time, is a difference. For accuracy, correct numbers
+    have to pass the script's own comparison in place of the compiled ones: float64, as `rule.numbers` says, or, if that is not possible,
+    eager with each result moved by a unit in its last place. And eager has to agree with itself, whatever torch leaves undefined.
 
     Args:
-        launch: How to start it. Settings of the compiler in its environment are left out: a repro carries its own.
+        launch: How to start it. Compiler settings in its environment are left out: a repro carries its own.
         script: The repro.
-        expected: The failure, and by what rule it is the same.
+        expected: The failure, and the rule by which it counts as the same.
         runs: How many times the script is run.
         cache_dir: The first run's compile directory; without one it starts cold.
-        budget: Cancelled, it ends the runs.
+        budget: Ends the runs when it is cancelled.
 
     Raises:
-        Interrupted: `budget` was cancelled, or over before the runs were.
+        Interrupted: `budget` was cancelled, or was over before the runs were.
         NotRun: one of the processes could not be run.
     """
     python = os.path.abspath(launch.python) if os.path.dirname(launch.python) else launch.python
     launch = replace(launch, python=python, env=without_settings(launch.env))
     rule = expected.rule
-    # with the time for starting, as in the capture: on a slow machine the run would otherwise seem to hang in an earlier phase
+    # includes the time to start, as in the capture: on a slow machine the run would otherwise seem to hang in an earlier phase
     limit = rule.hang_after + START if expected.hangs else expected.limit
     width = at_once(expected.signature)
-    together = width > runs  # and the control
+    together = width > runs  # all runs and the control
     with (
         Scratch(prefix="torch-minify-proof-", dir=_scratch(launch)) as place,
         ThreadPoolExecutor(max_workers=width) as executor,
     ):
-        os.chmod(place, 0o711)  # what is in it may belong to other accounts
+        os.chmod(place, 0o711)  # its content may belong to other accounts
         compiled = cache_dir or Path(place, "compiled")
 
         def attempt(number: int, seconds: float) -> Outcome:
-            # in a directory and with a compile directory of its own: what one writes, another would read, also one that is made once more
+            # in its own directory and with its own compile directory: otherwise another run, or a repeated one, would read what this one
+            # writes
             own = Path(place, str(number))
             cache = own / "compiled" if number else compiled
             own.mkdir()
             if cache_dir is None:
                 remove(cache)
-            if number and not together and not expected.hangs:  # which may have been stopped in the middle of writing
+            if number and not together and not expected.hangs:  # a run that hangs may have been stopped while writing
                 with suppress(OSError):  # what is missing is compiled again
                     copy_plain_tree(compiled, cache)
             cache.mkdir(exist_ok=True)
@@ -207,8 +208,8 @@ def verify(
             return _unbroken(lambda seconds: attempt(number, seconds), limit, expected)
 
         control = executor.submit(_eager, launch, script, expected, budget)
-        # Where there is not room for all, the first run starts cold (but for what `toolchain` keeps) and fills its compile
-        # directory for the rest, who get copies. The caches of graphs are empty in each, so no run sees another's result.
+        # If there is not room for all, the first run starts cold (except for what `toolchain` keeps) and fills its compile directory for
+        # the others, which get copies. The graph caches are empty in each, so no run sees another's result.
         first = executor.submit(once, 0)
         if not together:
             wait([first])
@@ -231,18 +232,18 @@ def verify(
 
 
 def _remove_graphs(cache: Path) -> None:
-    """Remove the compiled graphs that torch keeps in a compile directory: its caches are on, as they are for whoever runs a script."""
+    """Remove the compiled graphs that torch keeps in a compile directory: its graph caches are on, as for anybody who runs a script."""
     for name in ("fxgraph", "aotautograd"):
         shutil.rmtree(cache / name, ignore_errors=True)
 
 
 def _unbroken(run: Callable[[float], Outcome], limit: float, expected: Expected) -> Outcome:
-    """What a run ends with that may take `limit` seconds. One that the machine broke (killed for its memory, a full disk) is made once
-    more; so is one that did not end, with more time, unless a hang is `expected`: how long it waits for a GPU's driver, nobody counts.
+    """The outcome of a run that may take `limit` seconds. A run that the machine broke (killed for its memory, a full disk) is repeated
+    once. So is one that did not end, with more time, unless a hang is `expected`: its wait for a GPU's driver is not counted separately.
 
     Raises:
-        Interrupted: the run was cut off, so that it says nothing.
-        NotRun: it could not be made, or the machine broke it, the second time as well.
+        Interrupted: the run was cut off, so it says nothing.
+        NotRun: it could not be made, or the machine broke it the second time as well.
     """
     outcome = run(limit)
     outcome = run(limit) if may_pass(outcome) else outcome
@@ -250,7 +251,7 @@ def _unbroken(run: Callable[[float], Outcome], limit: float, expected: Expected)
         outcome = run(_LONGER * limit)
     if outcome.cut:
         raise Interrupted
-    # where the failure is to be killed, that is an answer
+    # if the failure is to be killed, that is an answer
     if outcome.status == "infra" or (may_pass(outcome) and expected.signature.signal != "SIGKILL"):
         raise NotRun(outcome)
     return outcome
@@ -258,8 +259,8 @@ def _unbroken(run: Callable[[float], Outcome], limit: float, expected: Expected)
 
 @dataclass(frozen=True)
 class _Control:
-    """How a script ended in eager, how its numbers are `wrong` as well (empty: they are not, or it is not about numbers), and why eager
-    itself stood for float64 (empty: it did not)."""
+    """How a script ended in eager, how its numbers are `wrong` as well (empty if they are not, or if it is not about numbers), and why
+    eager itself stood in for float64 (empty if it did not)."""
 
     outcome: Outcome
     wrong: str = ""
@@ -302,7 +303,7 @@ def _eager(launch: Launch, script: Path, expected: Expected, budget: Budget | No
 
 
 def _judged(control: _Control, failed: Outcome, script: Path, expected: Expected) -> tuple[EagerControl, str]:
-    """The eager control's result and, if it does not pass, why."""
+    """The eager control's result and, if it does not pass, the reason."""
     outcome, wrong = control.outcome, control.wrong
     rule = expected.rule
     must_raise = expected.signature.kind is Kind.NO_RAISE or bool(rule.error)
@@ -320,7 +321,7 @@ def _judged(control: _Control, failed: Outcome, script: Path, expected: Expected
 
 
 def difference(reference: Signature, found: Signature | None) -> str:
-    """What sets the failure `found` apart from the `reference`, in one line; empty if they are the same across forms."""
+    """How the failure `found` differs from the `reference`, in one line; empty if they are the same across forms."""
     if found is None:
         return "did not fail"
     if reference.same_across_forms(found):
@@ -367,5 +368,5 @@ def _run(words: Sequence[str], launch: Launch, timeout: float, cache_dir: Path |
 
 
 def _scratch(launch: Launch) -> Path | None:
-    """Where directories of a run are made; None: where the system makes them."""
+    """Where a run's directories are made; None for the system's default."""
     return launch.box.scratch if launch.box else None

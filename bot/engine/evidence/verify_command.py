@@ -1,4 +1,4 @@
-"""`torch-minify verify`: run a repro alone and compare it with what its `result.json` says, for anybody who doubts."""
+"""`torch-minify verify`: runs a repro alone and compares it with what its `result.json` says, for anybody who doubts."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from bot.workflow_commands import harmless
 
 # Seconds for one run; a cold compile takes 5-20 s.
 LIMIT = 300.0
-# Seconds after which a run hangs, as a result says: nobody waits longer than a job of GitHub's may take.
+# The longest hang, in seconds, that a result may ask to wait for: no GitHub job takes longer.
 _LONGEST_HANG = 5 * 86_400.0
 
 
 class CannotCheck(Exception):
-    """A repro was not run; the words are for the person. `status`: 2 its files cannot be used, 1 it cannot be run here."""
+    """A repro was not run; `words` say why. `status`: 2 if its files cannot be used, 1 if it cannot be run here."""
 
     def __init__(self, words: str, status: int) -> None:
         super().__init__(words)
@@ -38,7 +38,7 @@ class CannotCheck(Exception):
 
 @dataclass(frozen=True)
 class Checked:
-    """What a repro's result has `recorded`, what fresh runs showed (`proof`), and the `layers` of the sandbox that were on."""
+    """What a repro's result `recorded`, the `proof` from fresh runs, and the sandbox `layers` that were on."""
 
     recorded: Result
     signature: Signature
@@ -46,7 +46,7 @@ class Checked:
     layers: Sequence[str]
 
     def rows(self) -> list[str]:
-        """What shows it, for people."""
+        """The evidence, for people."""
         proof, sandbox = self.proof, self.recorded.sandbox
         rows = [
             f"sandbox: {', '.join(self.layers) or 'none'}",
@@ -60,7 +60,7 @@ class Checked:
 
 
 def recorded(repro: Path, result: Path) -> Result:
-    """What the file `result` says of the script `repro`.
+    """What the file `result` says about the script `repro`.
 
     Raises:
         CannotCheck: one of them cannot be used.
@@ -80,8 +80,8 @@ def recorded(repro: Path, result: Path) -> Result:
 
 
 def check(repro: Path, result: Path, python: str, runs: int, *, network: bool = False) -> Checked:
-    """Run the script `repro` so many times (`runs`) with the interpreter `python`, and compare with the file `result`. `network`: it may
-    use the network.
+    """Run the script `repro` `runs` times with the interpreter `python`, and compare with the file `result`. With `network`, it may use the
+    network.
 
     Raises:
         CannotCheck: it was not run.
@@ -111,7 +111,7 @@ def check(repro: Path, result: Path, python: str, runs: int, *, network: bool = 
 
 
 def main(repro: Path, result: Path, python: str, runs: int, *, network: bool = False) -> int:
-    """Do and print what `check` does with `repro`, `result`, `python`, `runs` and `network`.
+    """Do what `check` does with `repro`, `result`, `python`, `runs` and `network`, and print the evidence.
 
     Exit status: 0 the same failure every time, 4 it does not reproduce, 5 sometimes, 2 unusable files, 1 it cannot be run here.
     """

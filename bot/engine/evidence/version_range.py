@@ -1,7 +1,7 @@
-"""`torch-minify range`: with which of several versions of torch a failure began, or ended.
+"""`torch-minify range`: the versions of torch between which a failure began, or ended.
 
-Each version is installed by pip into an environment of its own, which is kept. Versions are asked by bisection, each as `recheck` asks, so
-both sides of what is said were run in fresh processes. A version of which nothing can be said is left out, and named.
+Each version is installed by pip into an environment of its own, which is kept. Versions are bisected, each checked as `recheck` does, so
+both sides of the answer were run in fresh processes. A version without a clear verdict is left out, and named.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from bot.engine.evidence.verify_command import CannotCheck, check, recorded
 from bot.workflow_commands import harmless
 
 _INSTALL = 3600.0  # seconds
-# What is known of a version: its verdict, and why.
+# A version's verdict, and the reason for it.
 Told = tuple[recheck.Verdict, str]
 
 
 class NoVersion(Exception):
-    """A version of torch cannot be installed here; the words say why."""
+    """A version of torch cannot be installed here; the message says why."""
 
 
 def interpreter(version: str) -> str:
-    """The interpreter of an environment with this `version` of torch, which is made the first time, for the Python that this is.
+    """The interpreter of an environment with this `version` of torch and our version of Python. It is made the first time.
 
     Raises:
         NoVersion: it cannot be made.
@@ -56,11 +56,11 @@ def interpreter(version: str) -> str:
 
 
 def bounds(ordered: Sequence[str], ask: Callable[[str], Told]) -> tuple[str | None, str | None]:
-    """Of versions that are `ordered` two between which what becomes of the failure changes, next to each other but for those of which
-    nothing can be said; None twice where the first and the last end alike. `ask` gives what is known of one.
+    """Two of the `ordered` versions between which the failure begins or ends, adjacent except for versions without a clear verdict; None
+    twice if the first and the last end alike. `ask` gives what is known of a version.
 
     Raises:
-        NoVersion: of fewer than two anything can be said.
+        NoVersion: fewer than two versions have a clear verdict.
     """
     known = list(ordered)
 
@@ -91,10 +91,10 @@ def bounds(ordered: Sequence[str], ask: Callable[[str], Told]) -> tuple[str | No
 def main(
     repro: Path, result: Path, ordered: Sequence[str], runs: int, *, network: bool = False, python_of: Callable[[str], str] = interpreter
 ) -> int:
-    """Print what becomes of the failure that the file `result` records of the script `repro` with the versions of torch in `ordered`, and
-    between which that changes. `runs` and `network` are those of `recheck`; `python_of` gives the interpreter with a version.
+    """Print what becomes of the failure that the file `result` records for the script `repro` with the versions of torch in `ordered`, and
+    between which of them that changes. `runs` and `network` are those of `recheck`; `python_of` gives the interpreter for a version.
 
-    Exit status: 0 two such versions were found, 4 the failure is in none or in all, 1 that cannot be said, 2 unusable files.
+    Exit status: 0 two such versions were found, 4 the failure is in none or in all, 1 nothing can be said, 2 unusable files.
     """
     told: dict[str, Told] = {}
 
