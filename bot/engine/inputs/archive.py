@@ -1,4 +1,4 @@
-"""Archives (`.zip`, `.tar`, `.tar.gz`, `.gz`), unpacked with bounds: what they say of themselves is not believed."""
+"""Archives (`.zip`, `.tar`, `.tar.gz`, `.gz`), unpacked within bounds: what they say about themselves is not believed."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import IO, cast
 from bot.engine.inputs.taken import NotUnderstood
 
 MOST_FILES, MOST_UNPACKED = 20_000, 4 * 2**30
-# Graphs and logs shrink to a tenth or so. What unpacks to more than this share of its size, and to so many bytes, is no such file.
+# Graphs and logs shrink to a tenth or so. What unpacks to more than this many times its size, and past so many bytes, is something else.
 MOST_RATIO, RATIO_FROM = 200, 64 * 2**20
 _BLOCK = 2**20
-# The others unpack a whole piece at once, however little is asked for: 500 bytes may become a gigabyte.
+# The other methods unpack a whole piece at once, however little is read: 500 bytes may become a gigabyte.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-# What those that are damaged, cut off or locked with a password raise, that lead beyond all files, or have an entry without a name.
+# Raised for archives that are damaged, cut off or locked with a password, that point outside the file, or have an entry without a name.
 UNREADABLE = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, OSError, RuntimeError),
     *(NotImplementedError, ValueError, OverflowError, IndexError),
@@ -31,12 +31,12 @@ def is_archive(path: Path) -> bool:
     try:
         return zipfile.is_zipfile(path) or tarfile.is_tarfile(path) or _is_gzip(path)
     except UNREADABLE:
-        return True  # compressed, and cut off before there is a name: to unpack it says so
+        return True  # compressed, and cut off before a name: `unpack` says so
 
 
 def is_of_torch(path: Path) -> bool:
-    """Whether the archive `path` was written by torch: an exported program, a package, saved tensors. A damaged one is not: to unpack it
-    says what is wrong."""
+    """Whether torch wrote the archive `path`: an exported program, a package, saved tensors. A damaged one does not count: `unpack` says
+    what is wrong with it."""
     try:
         if not zipfile.is_zipfile(path):
             return False
@@ -49,8 +49,8 @@ def is_of_torch(path: Path) -> bool:
 
 
 def unpack(path: Path, into: Path, unpacked: int = 0) -> int:
-    """Write the plain files of the archive `path` below the empty directory `into`. Links and devices are left out. How many bytes that
-    are, with those that were `unpacked` before. Raises NotUnderstood where it is damaged or encrypted, holds a path that leads out of it,
+    """Write the plain files of the archive `path` below the empty directory `into`, without links and devices. Returns how many bytes that
+    are, including those that were `unpacked` before. Raises NotUnderstood if it is damaged or encrypted, holds a path that leads out of it,
     or unpacks to more than anybody sends.
     """
     before, packed = unpacked, path.stat().st_size
@@ -90,7 +90,7 @@ def _is_gzip(path: Path) -> bool:
 def _zipped(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
-            # the upper half of its attributes is a mode of Unix, where a link says so
+            # the upper half of its attributes is a Unix mode, which marks links
             if not entry.is_dir() and (entry.external_attr >> 28) not in (0xA,):
                 if entry.compress_type not in _BOUNDED:
                     raise NotUnderstood(f"an archive with {entry.filename[:100]!r} compressed in a way that is not read: use deflate")
@@ -106,7 +106,7 @@ def _tarred(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 
 
 def _inside(root: Path, name: str) -> Path:
-    """Where a member goes. Raises NotUnderstood where it is not below `root`."""
+    """Where a member goes. Raises NotUnderstood if that is not below `root`."""
     parts = PurePosixPath(name.replace("\\", "/")).parts
     if not parts or "\0" in name or ".." in parts or parts[0] == "/" or ":" in parts[0]:
         raise NotUnderstood(f"an archive with a path that leads out of it: {name[:100]!r}: refused")

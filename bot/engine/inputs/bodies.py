@@ -1,7 +1,7 @@
 """The bodies of higher-order operations (`cond`, `while_loop`, `flex_attention`), which PyTorch's dumped scripts lack.
 
-A dumped script says `self.true_graph_0 = <lambda>()` of them, which is no Python. What PyTorch prints of the same graph for people has them
-as nested classes.
+A dumped script has `self.true_graph_0 = <lambda>()` in their place, which is not Python. What PyTorch prints of the same graph for people
+has them as nested classes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _REPRO = re.compile(r"^class Repro\(.*\):[ \t]*\n", re.M)
 
 
 def lacks_bodies(text: str) -> bool:
-    """Whether the dumped script `text` is without the bodies of its operations."""
+    """Whether the dumped script `text` lacks the bodies of its operations."""
     return "= <lambda>()" in text
 
 
 def with_bodies(text: str, readable: str) -> str:
-    """The dumped script `text` with the bodies that are in the print `readable` of the same graph; as it was where one is not there."""
+    """The dumped script `text` with the bodies from `readable`, the print of the same graph; unchanged if one is missing there."""
     start = _REPRO.search(text)
     if not lacks_bodies(text) or start is None:
         return text
@@ -36,7 +36,7 @@ def with_bodies(text: str, readable: str) -> str:
 
 
 def _bodies(readable: str) -> dict[str, ast.ClassDef]:
-    """The classes in the class of a printed graph."""
+    """The classes nested in the class of a printed graph."""
     text = textwrap.dedent(readable).replace("class <lambda>(", "class printed(")
     try:
         tree = ast.parse(text)
@@ -47,7 +47,7 @@ def _bodies(readable: str) -> dict[str, ast.ClassDef]:
 
 
 def source(body: ast.ClassDef) -> str:
-    """The class `body`, of a printed graph, as a module that makes those that are nested in it."""
+    """The class `body` of a printed graph, as a module that creates the modules nested in it."""
     inner = [node for node in body.body if isinstance(node, ast.ClassDef)]
     lines = [f"class body_{body.name}(torch.nn.Module):\n"]
     if inner:

@@ -1,7 +1,7 @@
 """Scripts that PyTorch dumps: `repro.py`, `fx_graph_runnable.py`, `minifier_launcher.py`.
 
-Each ends in a call of `run_repro` with a command, which may be its minifier. What comes before it (the graph, how its inputs are made,
-the settings) is kept, and the call is replaced by what it is about: the graph is compiled and called once.
+Each ends in a call of `run_repro` with a command, which may be its minifier. What comes before it (the graph, how its inputs are made, the
+settings) is kept. Instead of that call, the graph is compiled and called once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEVELS = {"after_aot": "aot", "after_dynamo": "dynamo", "aoti": "aot_inductor"}
 _IMPORTED = re.compile(r"^\s*from torch\._dynamo\.repro\.(?:after_aot|after_dynamo|aoti) import run_repro", re.M)
 _SYMBOL = re.compile(r"(?:[us]|zu?f)\d+")
 _VERSION = re.compile(r"^# torch version: (\S+)", re.M)
-# Settings of the run that dumped it: what it wrote, and where to; what had been compiled was not compiled with Dynamo off.
+# Settings of the run that dumped it: what it wrote, and where. `disable` was not on for what had been compiled.
 _OF_A_RUN = re.compile(
     r"\.(?:trace\.|repro_|debug_dir_root|log_file_name|verbose\b|compile_threads|worker_)|\.fx_graph_\w*cache|cache_dir"
     r"|_dynamo\.config\.disable\b"
@@ -36,8 +36,8 @@ _COMMON = {
     ("torch._dynamo.testing", frozenset({"rand_strided"})),
     ("torch._dynamo.debug_utils", frozenset({"run_fwd_maybe_bwd"})),
 }
-# Where inputs were not saved, torch makes every integer a zero, with which many a failure does not show. So others are tried as well, if
-# eager takes them: an index may be too large.
+# If inputs were not saved, torch makes every integer a zero, which hides many failures. So other values are tried as well, if eager accepts
+# them: an index may be too large.
 _INTEGRAL = re.compile(r"\bdtype(?:_hint)?=torch\.(?:u?int\d+|bool)\b")
 _DRAWN = """\
 def drawn(module, args, most):
@@ -53,7 +53,7 @@ def drawn(module, args, most):
     return True
 """
 _MOST = "(1, 2, 256)"
-# A dump holds the name of a backend alone. Without this its absence would look like a failure of the compiler.
+# A dump has only the name of a backend. Without this check, a missing one would look like a failure of the compiler.
 _NO_BACKEND = "the backend {!r} with which this graph was dumped is not registered here: give the script that it came from"
 
 
@@ -61,8 +61,9 @@ _NO_BACKEND = "the backend {!r} with which this graph was dumped is not register
 class Dump:
     """One dumped graph.
 
-    `level` is aot, dynamo or aot_inductor; `command` what the script would have done. `settings`, `environ` and `body` are its
-    statements, `program` the file of its exported program, `groups` its process groups. `how` are the keywords of its call of `run_repro`.
+    `level` is aot, dynamo or aot_inductor; `command` is what the script would have done. `settings`, `environ` and `body` are its
+    statements, `program` is the file of its exported program, `groups` are its process groups. `how` holds the keywords of its `run_repro`
+    call.
     """
 
     level: str
@@ -90,8 +91,8 @@ def is_dump(text: str) -> bool:
 
 
 def read(text: str) -> Dump:
-    """The graph in the `text` of a dumped script. Raises NotUnderstood where it is no Python, its parts are not where PyTorch puts them, or
-    its inputs have sizes that it does not know."""
+    """The graph in the `text` of a dumped script. Raises NotUnderstood if it is not Python, if its parts are not where PyTorch puts them,
+    or if its inputs have sizes that it does not know."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -121,7 +122,7 @@ def read(text: str) -> Dump:
 
 
 def _call(tree: ast.Module) -> tuple[str, dict[str, Any]] | None:
-    """The level of the dump, and the keywords of its call of `run_repro` that are constants."""
+    """The level of the dump, and the constant keywords of its `run_repro` call."""
     level = None
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch._dynamo.repro."):
@@ -134,7 +135,7 @@ def _call(tree: ast.Module) -> tuple[str, dict[str, Any]] | None:
 
 
 def _sizes_without_value(tree: ast.Module) -> list[str]:
-    """The symbols in what makes the inputs that nothing gives a value. Of a size that depends on data PyTorch has none."""
+    """The symbols used to make the inputs that are never given a value. PyTorch has none for a size that depends on data."""
     known = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     loads = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "load_args"]
     names = {node.id for function in loads for node in ast.walk(function) if isinstance(node, ast.Name)}
@@ -176,7 +177,7 @@ def _with_statements(found: Dump, tree: ast.Module, text: str) -> Dump:
 
 
 def _is_common(node: ast.Import | ast.ImportFrom) -> bool:
-    """Whether an import is one of those that our scripts have in any case, or of no use in them."""
+    """Whether our scripts have this import in any case, or have no use for it."""
     names = {alias.name for alias in node.names}
     if isinstance(node, ast.Import):
         return f"import {node.names[0].name}" in _IMPORTS or names <= {"os", "torch._dynamo", "torch.fx"}
@@ -206,27 +207,27 @@ def _is_setting_of_torch(node: ast.stmt) -> bool:
 
 
 def _is_leftover(node: ast.stmt) -> bool:
-    """What only PyTorch's own run of the script needs."""
+    """Whether only PyTorch's own run of the script needs this."""
     if ast.unparse(node).startswith("torch.ops.load_library('//"):
-        return True  # a name of a build system, and no file
+        return True  # a name in a build system, not a file
     if isinstance(node, ast.Assign):
         return ast.unparse(node.targets[0]) in ("isolate_fails_code_str", "mod", "load_args._version")
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _groups(node: ast.If) -> str:
-    """What the script says of its process groups, as it says it."""
+    """The process groups, as the script writes them."""
     calls = (c for c in ast.walk(node) if isinstance(c, ast.Call) and ast.unparse(c.func) == "setup_fake_process_groups")
     return next((ast.unparse(call.args[0]) for call in calls if call.args), "")
 
 
 def _ops(tree: ast.Module) -> int:
-    """Statements of `forward` that compute something."""
+    """The number of statements in `forward` that compute something."""
     return sum(map(_computes, (s for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and f.name == "forward" for s in f.body)))
 
 
 def _computes(statement: ast.stmt) -> bool:
-    # PyTorch writes `relu = torch.ops...(x);  x = None`; a read of an attribute or of an item is no operation
+    # PyTorch writes `relu = torch.ops...(x);  x = None`; reading an attribute or an item is not an operation
     return isinstance(statement, (ast.Assign, ast.AnnAssign)) and isinstance(
         statement.value, (ast.Call, ast.BinOp, ast.UnaryOp, ast.Compare)
     )
@@ -243,9 +244,9 @@ def script(dumps: Iterable[tuple[str, Dump, Path | None]], torch: str = "") -> s
     """A script that compiles and calls each graph in turn.
 
     Args:
-        dumps: For each graph its name, the graph, and the directory that its recorded inputs are in (None: random ones are made); of an
-            exported program the file.
-        torch: The version of the torch that will run it. Settings that another version dumped may not exist there.
+        dumps: For each graph its name, the graph, and the directory of its recorded inputs (None: random ones are made) or, for an exported
+            program, its file.
+        torch: The version of torch that will run it. Settings that another version dumped may not exist there.
     """
     listed = list(dumps)
     header = (
@@ -266,8 +267,8 @@ def script(dumps: Iterable[tuple[str, Dump, Path | None]], torch: str = "") -> s
 
 
 def _draws(graph: tuple[Dump, Path | None]) -> bool:
-    """Whether a graph, with the directory of its recorded inputs, has integral inputs that were not saved. Not on a GPU: an index that is
-    too large there ends its context, and whatever is run after it."""
+    """Whether a graph, given with the directory of its recorded inputs, has integral inputs that were not saved. Not on a GPU: there, an
+    index that is too large ends the context, and with it whatever runs afterwards."""
     dump, saved = graph
     return saved is None and not dump.devices and any("def load_args" in source and _INTEGRAL.search(source) for source in dump.body)
 
@@ -281,7 +282,7 @@ def _settings(dump: Dump, torch: str) -> Iterator[str]:
     yield "import contextlib"
     yield ""
     for line in dump.settings:
-        # this torch may not know a setting of another one
+        # this version of torch may not know the setting
         yield "with contextlib.suppress(AttributeError):"
         yield textwrap.indent(line, "    ")
 

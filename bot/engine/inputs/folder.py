@@ -1,4 +1,4 @@
-"""Directories: of structured logs, of tlparse, of PyTorch's debug output, of its minifier."""
+"""Directories: of structured logs, of tlparse's output, of PyTorch's debug output, of its minifier."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ _RANK = re.compile(r"rank_(\d+)")
 _OF_PROGRAMS = (".py", ".ipynb", ".pt2")
 # What is known of a graph that PyTorch dumped because it failed.
 _OF_MINIFIER = "dumped for PyTorch's minifier"
-# What a run is called, so that the same graph of several runs is found.
+# The name of a run, which is ignored so that the same graph of several runs is recognized.
 _OF_A_RUN = re.compile(r"run_[0-9_]+-pid_\d+")
 
 
 def read(root: Path) -> Held:
-    """The graphs below the directory `root`. Raises NotUnderstood where it holds none."""
+    """The graphs below the directory `root`. Raises NotUnderstood if it holds none."""
     files = list(_files(root))
     logs = [path for path in files if path.suffix in (".log", ".txt", "") and trace.is_trace(head(path))]
     scripts = [path for path in files if path.suffix == ".py" and dump.is_dump(_text(path))]
-    # torch 2.13 and later put a log beside what TORCH_COMPILE_DEBUG dumps: of every run into that directory, what is dumped of the newest
+    # torch 2.13 and later put a log next to what TORCH_COMPILE_DEBUG dumps: the log has every run into that directory, the dumps are the
+    # newest's
     if logs and not (scripts and all(path.parent.name == "tlparse" and path.name.startswith("dedicated_log") for path in logs)):
         return of_logs(logs)
     # tlparse keeps a copy of the log that it read
@@ -45,17 +46,17 @@ def read(root: Path) -> Held:
 
 
 def programs(root: Path) -> list[Path]:
-    """What the directory `root` holds by the names of programs, but for what a Mac keeps of each file beside it."""
+    """The files below the directory `root` with the suffix of a program, except those that macOS adds for each file."""
     return [path for path in _files(root) if path.suffix in _OF_PROGRAMS and not path.name.startswith("._")]
 
 
 def archives(root: Path) -> list[Path]:
-    """The archives below the directory `root` that are none of torch's own."""
+    """The archives below the directory `root`, except those that torch wrote."""
     return [path for path in _files(root) if archive.is_archive(path) and not archive.is_of_torch(path)]
 
 
 def head(path: Path, size: int = 65536) -> bytes:
-    """The first `size` bytes of the file `path`; none where it cannot be read."""
+    """The first `size` bytes of the file `path`; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(size)
@@ -64,12 +65,12 @@ def head(path: Path, size: int = 65536) -> bytes:
 
 
 def text_of(path: Path) -> str:
-    """The dumped script in the file `path`, with the bodies of its operations where those are printed beside it."""
+    """The dumped script in the file `path`, with the bodies of its operations if those are printed next to it."""
     return with_bodies(_text(path), _text(path.with_name("fx_graph_readable.py")))
 
 
 def of_logs(logs: list[Path]) -> Held:
-    """The graphs of structured logs: one for each process, which may be a rank. Raises NotUnderstood where there is no graph in them."""
+    """The graphs of structured `logs`, one for each process, which may be a rank. Raises NotUnderstood if there is no graph in them."""
     graphs: list[DumpedGraph] = []
     failures: dict[str, str] = {}
     left_out = 0
@@ -79,7 +80,7 @@ def of_logs(logs: list[Path]) -> Held:
             found = trace.read(file)
         rank = _RANK.search(path.name) or _RANK.fullmatch(path.parent.name)
         ranks += bool(found.records)
-        # a record has its rank only once there is a group, and may say 0 in every process
+        # a record has its rank only once there is a process group, and may say 0 in every process
         named = f"rank{int(rank[1])}:" if rank else f"{path.stem[-8:]}:"
         named = named if len(logs) > 1 else ""
         graphs += [replace(graph, name=_with_rank(graph.name, named)) for graph in found.graphs]
@@ -105,7 +106,7 @@ def _with_rank(name: str, rank: str) -> str:
 
 
 def _of_tlparse(files: list[Path]) -> Held:
-    """What tlparse wrote: a directory for each compilation, whose files are numbered in the order of the log."""
+    """What tlparse wrote: a directory for each compilation, with its files numbered in the order of the log."""
     graphs = []
 
     def number(path: Path) -> int:
@@ -122,7 +123,7 @@ def _of_tlparse(files: list[Path]) -> Held:
 
 
 def _tlparse_id(path: Path) -> str:
-    """`0/0` of a directory `-_0_0_0` (compiled autograd, frame, compile, attempt), with the rank that tlparse puts above it."""
+    """`0/0` for a directory `-_0_0_0` (compiled autograd, frame, compile, attempt), with the rank that tlparse puts above it."""
     parts = path.parent.name.split("_")
     name = "/".join(parts[-3:-1]) if len(parts) >= 3 else path.parent.name
     rank = _RANK.search(path.parent.parent.name)
@@ -130,7 +131,7 @@ def _tlparse_id(path: Path) -> str:
 
 
 def _failure(directory: Path) -> str:
-    """What the page of a compilation's metrics says of its failure."""
+    """What the metrics page of a compilation says about its failure."""
     for page in sorted(directory.glob("*compilation_metrics*.html")):
         if found := _FAILED.search(_text(page)):
             return ": ".join(html.unescape(" ".join(said.split()))[:200] for said in found.groups() if said)
@@ -154,13 +155,13 @@ def _of_scripts(root: Path, scripts: list[Path]) -> Held:
         newest[_graph_of(path.relative_to(root))] = path
     launchers = {path.parent for path in scripts if path.name == "minifier_launcher.py"}
     graphs = []
-    # a launcher is what failed; a repro beside it is what PyTorch's minifier made of that last
+    # a launcher has what failed; a repro next to it is the last that PyTorch's minifier made of it
     for name, path in sorted(newest.items(), key=lambda item: item[1].name != "minifier_launcher.py"):
         if (path.parent.name == "isolate" and launchers) or (path.parent.name == "checkpoints" and path.parent.parent in launchers):
-            continue  # what PyTorch's minifier asked on its way: it may be another failure
+            continue  # a query of PyTorch's minifier, which may have another failure
         if path.name == "fx_graph_runnable.py":
             compiled = (path.parent / "output_code.py").exists()
-            # that its code was written does not say that it compiled
+            # that its code was written does not mean that it compiled
             graphs.append(DumpedGraph(name, text_of(path), unfinished=not compiled, beside=path.parent, ended="has its code"))
         else:
             graphs.append(DumpedGraph(name, text_of(path), _OF_MINIFIER, beside=path.parent))
@@ -168,7 +169,7 @@ def _of_scripts(root: Path, scripts: list[Path]) -> Held:
 
 
 def _graph_of(path: Path) -> str:
-    """What a graph is called, in whatever run."""
+    """The name of a graph, the same in every run."""
     parts = [part for part in path.parts[:-1] if not _OF_A_RUN.fullmatch(part) and part not in ("torchinductor", "torch_compile_debug")]
     if path.name == "fx_graph_runnable.py":
         return "/".join(parts) or path.stem
@@ -176,7 +177,7 @@ def _graph_of(path: Path) -> str:
 
 
 def _files(root: Path) -> Iterator[Path]:
-    """Plain files below a directory; links are not followed. Raises NotUnderstood where there are too many."""
+    """Plain files below a directory, without following links. Raises NotUnderstood if there are too many."""
     count = 0
     for directory, names, files in os.walk(root):
         names.sort()

@@ -11,14 +11,14 @@ from bot.engine.inputs import dump, unused
 from bot.engine.inputs.taken import DumpedGraph, NotUnderstood, Place, Taken
 from bot.models.result import TakenAs
 
-# Graphs that are compiled one after the other where nothing says which one failed, and those that are listed by name.
+# The most graphs that are compiled in turn if nothing says which one failed, and the most that are listed by name.
 MOST_TOGETHER, MOST_LISTED = 64, 12
 _STORAGES = "storages"
 
 
 @dataclass(frozen=True)
 class Held:
-    """The graphs that an input holds: `what` it is, in words, and notes on what was left out."""
+    """The graphs that an input holds: `what` it is, in words, and `notes` on what was left out."""
 
     taken_as: TakenAs
     what: str
@@ -27,8 +27,8 @@ class Held:
 
 
 def taken(held: Held, place: Place) -> Taken:
-    """One script of the graphs in `held`, from `place`: of the one that was asked for, the first that failed, or all. Raises NotUnderstood
-    where there is no such graph, or none that can be read."""
+    """One script of the graphs in `held`, from `place`: the one that was asked for, else the first that failed, else all. Raises
+    NotUnderstood if there is no such graph, or none that can be read."""
     wanted = chosen(held.graphs, place.graph)
     if not wanted:
         raise NotUnderstood(f"{held.what} without a graph {place.graph!r}; it has {_listed(held.graphs)}")
@@ -49,7 +49,7 @@ def taken(held: Held, place: Place) -> Taken:
     found = together[0][1]
     dumped = f" dumped by torch {found.torch}" if found.torch else ""
     ops = sum(d.ops for _, d, _ in together)
-    # those of an exported program are in a file of its own
+    # the operations of an exported program are in its own file
     size = f", {ops} ops" if ops else ""
     detail = f"{held.what}{dumped}, {_counted(held.graphs)}{_which(wanted, held.graphs)}{size}"
     if len(held.graphs) > 1:
@@ -90,8 +90,8 @@ def _listed(graphs: Sequence[DumpedGraph]) -> str:
 
 
 def _beside(found: dump.Dump, graph: DumpedGraph) -> Path | None:
-    """Where what goes with a dump is: the directory of its recorded inputs, the file of its exported program. Raises NotUnderstood where
-    the exported program is not there."""
+    """Where the files of a dump are: the directory of its recorded inputs, or the file of its exported program. Raises NotUnderstood if the
+    exported program is missing."""
     around = [graph.beside, graph.beside / "checkpoints", graph.beside.parent] if graph.beside else []
     if found.level == "aot_inductor":
         named = Path(found.program)
@@ -106,7 +106,7 @@ def _beside(found: dump.Dump, graph: DumpedGraph) -> Path | None:
 
 
 def _elsewhere(found: dump.Dump, torch: str) -> list[str]:
-    """Where it was dumped, if that is another place than this."""
+    """Notes on where it was dumped, if that differs from here."""
     notes = []
     if found.torch and torch and found.torch.partition("+")[0] != torch.partition("+")[0]:
         notes.append(f"it was dumped by torch {found.torch}, and here is torch {torch}: it may fail in another way, or not at all")

@@ -14,19 +14,19 @@ from typing import Any
 
 from bot.engine.inputs.taken import NotUnderstood, Taken, json_of
 
-# A magic that runs its own line or cell as Python, and what stands in front of the Python.
+# A magic that runs its own line or cell as Python, with the indentation before it and the code.
 _TIMED = re.compile(r"^(?P<indent>\s*)%{1,2}(?:time|timeit|prun|capture)\b(?P<code>.*)$")
 _MAGIC = re.compile(r"^\s*(?:[%!]|\w+\s*=\s*[!%]|\?|[\w.]+\?+\s*$)")
-# What IPython gives to every cell: itself, and a function with which results are shown.
+# What IPython provides to every cell: itself, and a function that shows results.
 _IPYTHON, _SHOWS = "get_ipython()", "display"
-# How a kept error names the compiler: in its frames, or in the module of its class.
+# How a saved error names the compiler: in its frames, or in the module of its class.
 _OF_COMPILER = re.compile(r"\btorch[./\\]_(?:dynamo|inductor|functorch|export|higher_order_ops)\b|\btorch[./\\]export\b")
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
-# Cell magics whose cell is no Python for this process.
+# Cell magics whose cell is not Python for this process.
 _OTHER_CELL = re.compile(r"\A\s*%%(?!time\b|timeit\b|prun\b|capture\b)(\w+)")
 
-# IPython has a loop running whatever a cell does, and takes `await` outside functions. A task gets a copy of the context's variables,
-# and since torch 2.15 PyTorch's settings are such: what a cell sets is handed on to those behind it.
+# IPython always has an event loop running, and accepts `await` outside functions. A task gets a copy of the context variables, and since
+# torch 2.15 PyTorch's settings are context variables: what a cell sets is passed on to the cells after it.
 _RUN = "_run_cell"
 _BEGIN_LOOP = f"""\
 import asyncio
@@ -55,8 +55,8 @@ class _Cells:
 
 
 def read(raw: str) -> Taken:
-    """The notebook in the JSON text `raw` as a script: up to the cell whose kept output is an error, else all cells. Raises NotUnderstood
-    where it is no notebook of Python, or holds no code."""
+    """The notebook in the JSON text `raw` as a script: the cells up to the one whose saved output is an error, else all cells. Raises
+    NotUnderstood if it is not a Python notebook, or holds no code."""
     try:
         held = json_of(raw)
         language = str(((held.get("metadata") or {}).get("kernelspec") or {}).get("language") or "python").lower()
@@ -93,7 +93,7 @@ def read(raw: str) -> Taken:
 
 
 def _error(cell: dict[str, Any]) -> str | None:
-    """What the kept output of a cell says of its error; None where it has none."""
+    """The error in the saved output of a cell; None if there is none."""
     kept = [output for output in cell.get("outputs", ()) if output.get("output_type") in ("error", "pyerr")]
     if not kept:
         return None
@@ -103,18 +103,18 @@ def _error(cell: dict[str, Any]) -> str | None:
 
 
 def _failing(errors: Mapping[int, str]) -> int | None:
-    """Which cell the notebook is about: the first whose error comes from the compiler, else the last with one. Who runs cells by hand
-    leaves errors behind, and goes on."""
+    """The cell that the notebook is about: the first whose error comes from the compiler, else the last with an error. People who run cells
+    by hand leave errors behind and go on."""
     of_compiler = (index for index, said in errors.items() if _OF_COMPILER.search(said))
     return next(of_compiler, max(errors, default=None))
 
 
 def _let_fail(text: str) -> str:
-    """A cell that failed before, in a notebook that went on behind it: what it did until then stays done."""
+    """A cell that failed in a notebook that went on after it: what it did before the error remains done."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError):
-        return ""  # no line of it was run
+        return ""  # none of it ran
     if not body:
         return ""
     handler = ast.ExceptHandler(type=ast.Name("Exception", ast.Load()), name=None, body=[ast.Pass()])
@@ -123,7 +123,7 @@ def _let_fail(text: str) -> str:
 
 
 def _compiled(text: str) -> CodeType | None:
-    """A cell as IPython compiles it; None where it cannot be."""
+    """A cell as IPython compiles it; None if it cannot be compiled."""
     try:
         code: CodeType = compile(text, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -136,7 +136,7 @@ def _awaits(code: CodeType) -> bool:
 
 
 def _in_loop(text: str) -> str:
-    """A cell with what it does in functions that the loop runs. What it defines stays where it is."""
+    """A cell whose statements are in functions that the loop runs. What it defines stays where it is."""
     if _compiled(text) is None:
         return text
     title = text.partition("\n")[0]
@@ -154,7 +154,7 @@ def _only_defines(statement: ast.stmt) -> bool:
 
 
 def _coroutine(body: Sequence[ast.stmt], name: str) -> str:
-    """Statements of a cell as a function called `name`, whose names are those of the notebook, and its call."""
+    """Statements of a cell as a function called `name`, with the notebook's variables as its globals, and a call of it."""
     statements = [_Unannotated().visit(statement) for statement in body]
     code = _compiled(_text_of(statements))
     bound = (
@@ -169,7 +169,7 @@ def _coroutine(body: Sequence[ast.stmt], name: str) -> str:
 
 
 class _Unannotated(ast.NodeTransformer):
-    """Takes the annotations off a cell's own variables: a name that is global in a function may have none."""
+    """Removes the annotations of a cell's own variables: a name that is global in a function must not have one."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         if node.value is None:
@@ -232,7 +232,7 @@ def _plain(cell: str, dropped: list[str]) -> str:
 
 
 def _without_ipython(cell: str, tree: ast.Module, dropped: list[str]) -> str:
-    """A cell that is Python without the statements that ask IPython for something; `tree` is its syntax tree."""
+    """A cell that is valid Python, without the statements that call IPython; `tree` is its syntax tree."""
     lines = cell.split("\n")
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and ast.unparse(node).startswith(_IPYTHON):

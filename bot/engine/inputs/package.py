@@ -1,4 +1,4 @@
-"""`.pt2` files: exported programs, and AOTInductor packages. Only the names in them are read here: loading one runs code."""
+"""`.pt2` files: exported programs and AOTInductor packages. Only the names in them are read here: loading one runs code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ args, kwargs = given if isinstance(given, (tuple, list)) and len(given) == 2 and
 args = () if isinstance(args, dict) else tuple(args) if isinstance(args, (tuple, list)) else (args,)
 kwargs = given if isinstance(given, dict) else kwargs
 """
-# Of a program without example inputs: random ones of its signature.
+# The example inputs; for a program without them, random ones that match its signature.
 _OWN = """\
 from torch._dynamo.testing import rand_strided
 
@@ -54,7 +54,7 @@ with torch.no_grad():
     path = torch._inductor.aoti_compile_and_package(program)
     torch._inductor.aoti_load_package(path)(*args, **kwargs)
 """
-# What the compiled code of a package does beside its program.
+# Compares the compiled code of a package with its program.
 _BESIDE = """\
 with torch.no_grad():
     found = {loaded}(*args, **kwargs)
@@ -74,14 +74,14 @@ _CODE = re.compile(r"(?:[^/]*/)?data/aotinductor/(?:([^/]+)/)?")
 
 
 def read(place: Place) -> Taken:
-    """The program in the `.pt2` file at `place`; of several, the one that is called as the graph that was asked for. Raises NotUnderstood
-    where it holds no exported program, or none of that name."""
+    """The program in the `.pt2` file at `place`; of several, the one with the name of the graph that was asked for. Raises NotUnderstood if
+    it holds no exported program, or none of that name."""
     try:
         with zipfile.ZipFile(place.path) as archive:
             names = archive.namelist()
     except UNREADABLE as error:
         raise NotUnderstood(f"a .pt2 file that is no archive: {error}") from error
-    # a file of torch.save has the same shape, with its own name in front
+    # a file of torch.save has the same layout, below its own name
     inside = [*names, *(name.partition("/")[2] for name in names)]
     compiled = any(name.startswith("data/aotinductor/") or name.endswith(".wrapper.so") for name in inside)
     program = any(name == "serialized_exported_program.json" or (name.startswith("models/") and name.endswith(".json")) for name in inside)
@@ -107,7 +107,7 @@ def read(place: Place) -> Taken:
     path, read, otherwise = place.path.resolve(), [place.path.resolve()], ""
     if compiled:
         notes.append("the program is compiled anew; where that does not fail, the compiled code in the package is run beside it")
-        # torch loads the compiled code with the program, in the eager control as well
+        # torch loads the compiled code along with the program, in the eager control as well
         path = _without_code(path, place.scratch / "without_code.pt2")
         code = {match[1] for inside in names if (match := _CODE.match(inside))}
         called = name if name in code else min(filter(None, code), default=_USUAL)
@@ -124,7 +124,7 @@ def read(place: Place) -> Taken:
 
 
 def _without_code(path: Path, target: Path) -> Path:
-    """A copy of the archive `path`, at `target`, of its program alone. Raises NotUnderstood where it is damaged."""
+    """Copy the archive `path` to `target` with only its program. Raises NotUnderstood if it is damaged."""
     try:
         with zipfile.ZipFile(path) as archive, zipfile.ZipFile(target, "w") as out:
             for entry in archive.infolist():

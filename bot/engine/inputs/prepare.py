@@ -1,4 +1,4 @@
-"""From what the user named to a script that can be run."""
+"""Turns what the user named into a script that can be run."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from bot.engine.target import Target
 from bot.sandbox.accounts import keep_to_this_process
 from bot.sandbox.aside import ask
 
-# Asks an interpreter for its torch without importing it, which takes seconds.
+# Asks an interpreter for the version of its torch without importing that, which takes seconds.
 _VERSION = "import importlib.metadata; print(importlib.metadata.version('torch'))"
 _LIMIT = 30.0
 
 
 def prepared(path: Path, argv: tuple[str, ...], python: str, scratch: Path, graph: str | None, inputs: Path | None) -> tuple[Target, Taken]:
-    """The program in `path`, and what that was taken for.
+    """The program in `path`, and what it was taken for.
 
     Args:
         path: What the user named.
         argv: Arguments for a script.
         python: The interpreter that will run it.
-        scratch: An empty directory, which stays for as long as the program is needed.
-        graph: Which graph is meant, of an input that holds several.
+        scratch: An empty directory, which has to exist as long as the program is needed.
+        graph: Which graph is meant, if the input holds several.
         inputs: A file of inputs for an exported program.
 
     Raises:
-        NotUnderstood: it is no program, and holds none.
+        NotUnderstood: it is not a program, and holds none.
     """
-    # before the user's interpreter is started: what is installed in it runs then, and must not have our rights
+    # before the user's interpreter starts: what is installed in it runs then, and must not have our rights
     keep_to_this_process()
     unpacked = scratch / "unpacked"
     unpacked.mkdir()
@@ -46,7 +46,7 @@ def prepared(path: Path, argv: tuple[str, ...], python: str, scratch: Path, grap
 
 
 def _open(scratch: Path) -> None:
-    """Let other accounts read what is in `scratch`, whatever our umask is: the program may run under one."""
+    """Let other accounts read what is in `scratch`, whatever our umask is: the program may run under another one."""
     for folder, _, files in os.walk(scratch):
         os.chmod(folder, 0o755)
         for name in files:
@@ -54,13 +54,13 @@ def _open(scratch: Path) -> None:
 
 
 def look_beside(path: Path) -> None:
-    """Have the programs that this process starts find modules beside the file `path`, as if they ran there."""
+    """Let the programs that this process starts find modules next to the file `path`, as if they ran there."""
     beside = str(path.resolve().parent)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [beside, os.environ.get("PYTHONPATH", "")]))
 
 
 def _torch_of(python: str) -> str:
-    """The version of an interpreter's torch; empty where it does not say."""
+    """The version of an interpreter's torch; empty if it does not say."""
     try:
         done = ask([python, "-c", _VERSION], _LIMIT)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,7 +1,7 @@
-"""Graphs of Dynamo as torch prints them into a trace (`dynamo_output_graph`), made into the form in which torch dumps them.
+"""Turns Dynamo's graphs, as torch prints them into a trace (`dynamo_output_graph`), into the form in which torch dumps them.
 
-A compilation that fails in AOTAutograd, or in a backend of its own, leaves no other graph in a trace. Each input is annotated with its
-dtype, shape, strides and device.
+A compilation that fails in AOTAutograd, or in a custom backend, leaves no other graph in a trace. Each input is annotated with its dtype,
+shape, strides and device.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import textwrap
 
 from bot.engine.inputs.bodies import source
 
-# The abbreviations of torch.utils._dtype_abbrs with the bytes of one element.
+# The abbreviations of torch.utils._dtype_abbrs, with the bytes of one element.
 _DTYPES = {
     "bf16": ("bfloat16", 2), "f64": ("float64", 8), "f32": ("float32", 4), "f16": ("float16", 2), "c32": ("complex32", 4),
     "c64": ("complex64", 8), "c128": ("complex128", 16), "i8": ("int8", 1), "i16": ("int16", 2), "i32": ("int32", 4), "i64": ("int64", 8),
@@ -34,8 +34,8 @@ if __name__ == '__main__':
 
 
 def as_dump(printed: str, said: str) -> str | None:
-    """The graph that is `printed` as a dumped script; None where its inputs are not all tensors of known sizes, or it uses modules of the
-    program. `said` is how its compilation failed, which may name the backend."""
+    """The `printed` graph as a dumped script; None if its inputs are not all tensors of known sizes, or if it uses modules of the program.
+    `said` is how its compilation failed, which may name the backend."""
     try:
         tree = ast.parse(textwrap.dedent(printed))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -56,7 +56,7 @@ def as_dump(printed: str, said: str) -> str | None:
 
 
 def _uses_others(outer: ast.ClassDef) -> bool:
-    """Whether a graph reads an attribute that is none of the classes nested in it."""
+    """Whether a graph reads an attribute that is not one of the classes nested in it."""
     known = {node.name for node in ast.walk(outer) if isinstance(node, ast.ClassDef)}
     read = (n for n in ast.walk(outer) if isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and n.value.id == "self")
     return any(node.attr not in known for node in read)

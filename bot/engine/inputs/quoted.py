@@ -1,4 +1,4 @@
-"""Programs that a text for people quotes: in code blocks of Markdown, in a session of the interpreter."""
+"""Programs that are quoted in a text for people: in Markdown code blocks, or in an interpreter session."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _IMPORTS_TORCH = re.compile(r"^[ \t]*(?:import|from)[ \t]+torch\b", re.MULTILINE
 
 
 def program(text: str) -> tuple[str, str] | None:
-    """The program that `text` quotes, and where; None where it quotes none. Raises NotUnderstood where it quotes several."""
+    """The program that `text` quotes, and where; None if there is none. Raises NotUnderstood if there are several."""
     blocks = [block for block in _blocks(text) if _is_program(block)]
     if len(blocks) > 1:
         raise NotUnderstood(f"a text with {len(blocks)} programs in code blocks: give the one that fails")
@@ -50,12 +50,12 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def _typed(text: str) -> str:
-    """What somebody typed behind the prompts of an interpreter."""
+    """What somebody typed after the prompts of an interpreter."""
     typed = list[str]()
     entering = False
     for line in text.splitlines():
         prompt = _PROMPT.match(line)
-        # what is printed may begin with dots, too
+        # output may begin with dots, too
         entering = prompt is not None and (entering or prompt["prompt"] == ">>>")
         if entering and prompt and (prompt["code"] or "").strip():
             typed.append(prompt["code"])

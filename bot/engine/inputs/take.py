@@ -1,4 +1,4 @@
-"""What an input is: told from what is in it, not from its name alone."""
+"""Finds out what an input is, from its content and not only from its name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CI_LOG = re.compile(r"^\d{4}-\d\d-\d\dT[\d:.]+Z ", re.M)
 
 
 def take(place: Place) -> Taken:
-    """The input at `place` as a Python program. Raises NotUnderstood where it is nothing that can be run; the message says what it looks
+    """The input at `place` as a Python program. Raises NotUnderstood if it is nothing that can be run; the message says what it looks
     like."""
     path = place.path
     if path.is_dir():
@@ -31,7 +31,7 @@ def take(place: Place) -> Taken:
         raise NotUnderstood("a pointer of Git LFS: `git lfs pull` brings the file itself")
     if path.suffix == ".pt2":
         return package.read(place)
-    # whatever it is called: what was attached to an issue has the name of a script by now
+    # whatever its name: a file that was attached to an issue may have got the name of a script
     if trace.is_trace(head):
         return graphs.taken(folder.of_logs([path]), place)
     is_json = head.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{")
@@ -59,7 +59,7 @@ def _of_directory(root: Path, scratch: Path) -> graphs.Held:
 
 
 def _of_archive(place: Place) -> Taken:
-    """An archive of logs or dumps; one of torch's own, whatever it is called, is a package."""
+    """An archive of logs or dumps; one that torch wrote, whatever its name, is a package."""
     if archive.is_of_torch(place.path):
         return package.read(place)
     root = place.scratch / "archive"
@@ -93,7 +93,7 @@ def _of_script(place: Place) -> Taken:
 
 
 def _of_text(place: Place, head: bytes) -> Taken:
-    """A file whose name says nothing: Python, or nothing that is understood."""
+    """A file whose name says nothing: Python, a text that quotes a program, or not understood."""
     if head.startswith(_UTF16):
         raise NotUnderstood("a text in UTF-16, which Python does not read: save it as UTF-8")
     if kind := next((kind for magic, kind in _BINARY.items() if head.startswith(magic)), "a binary file" if b"\0" in head else ""):
@@ -115,7 +115,7 @@ def _of_text(place: Place, head: bytes) -> Taken:
 
 
 def _whole(path: Path) -> str:
-    """The text of a file. Raises NotUnderstood where it is empty, or larger than any program."""
+    """The text of a file. Raises NotUnderstood if it is empty, or larger than any program."""
     if path.stat().st_size > MOST_BYTES:
         raise NotUnderstood(f"a file of {path.stat().st_size:,} bytes, more than any program has")
     text = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode("utf-8", "replace")

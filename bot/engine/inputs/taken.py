@@ -10,7 +10,7 @@ from typing import Any
 
 from bot.models.result import TakenAs
 
-# Text that is read of an input for which there is no better bound.
+# The most bytes of text that are read from an input without a better bound.
 MOST_BYTES = 32 * 2**20
 
 ACCEPTED = """\
@@ -31,23 +31,23 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def json_of(text: str) -> Any:
-    """What the JSON `text` holds. Half of a surrogate pair, which JSON can name and no file can hold, is a question mark. Raises ValueError
-    or RecursionError where it cannot be read."""
+    """Parse the JSON `text`. Lone surrogates, which JSON can hold and no file can, become question marks. Raises ValueError or
+    RecursionError if it cannot be read."""
     found = json.loads(text)
     return json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")) if _HALF.search(text) else found
 
 
 class NotUnderstood(Exception):
-    """Nothing that can be run was found in the input; the message says what it looks like, and what would do."""
+    """Nothing that can be run was found in the input; the message says what it looks like, and what is needed instead."""
 
 
 @dataclass(frozen=True)
 class DumpedGraph:
     """One compiled graph of an input that may hold several, as the script that PyTorch dumped.
 
-    `name` is its compile id, with its rank in front where there are ranks, and a number behind a dot where a compilation has several.
-    `failed` is what its compilation said, where it failed; `unfinished` that nothing says how it ended. `beside` is the directory that the
-    script was in, `ended` what is known of one that did neither.
+    `name` is its compile id, after its rank if there are ranks, and with a number after a dot if a compilation has several graphs. `failed`
+    is what its compilation said, if it failed; `unfinished` means that nothing says how it ended. `beside` is the directory that the script
+    was in, `ended` is what is known of a graph that did neither.
     """
 
     name: str
@@ -59,7 +59,7 @@ class DumpedGraph:
 
     @property
     def of(self) -> str:
-        """The compile id alone."""
+        """The compile id without the number."""
         return re.sub(r"[.][0-9]+\Z", "", self.name)
 
     @property
@@ -70,12 +70,12 @@ class DumpedGraph:
 
 @dataclass(frozen=True)
 class Taken:
-    """An input as a Python program: the `text` of a script, or None where the input is one itself.
+    """An input as a Python program: the `text` of a script, or None if the input already is one.
 
-    `detail` says in one line what was found, `notes` what else its owner should know. `read` are the files and directories that the
-    program reads beside its own. `wrong_numbers`: it was dumped for its numbers. `then` is a script to take where that one
-    passes: a program that compiles may not be packaged, and what a graph computes for nobody is not compiled again. `otherwise` is one that
-    runs the compiled code of a package beside its program, for where both pass.
+    `detail` says in one line what was found, `notes` what else its owner should know. `read` holds the other files and directories that the
+    program reads. `wrong_numbers`: it was dumped for its numbers. `then` is a script to take if this one passes: a program that compiles
+    may fail to be packaged, and what a graph computes without using it is not compiled again. `otherwise` is one that compares the compiled
+    code of a package with its program, if both pass.
     """
 
     taken_as: TakenAs
@@ -90,10 +90,10 @@ class Taken:
 
 @dataclass(frozen=True)
 class Place:
-    """Where an input lies, and what goes with it.
+    """Where an input is, and what goes with it.
 
-    `scratch` is an empty directory for what has to be unpacked. `graph` is the one that was asked for (None: whichever failed),
-    `inputs` a file of inputs for an exported program, `torch` the version of the user's torch, empty where it is not known.
+    `scratch` is an empty directory for what has to be unpacked. `graph` is the one that was asked for (None: whichever failed), `inputs` a
+    file of inputs for an exported program, `torch` the version of the user's torch, empty if it is not known.
     """
 
     path: Path

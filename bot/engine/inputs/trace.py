@@ -1,6 +1,6 @@
 """Structured logs of torch (TORCH_TRACE), read line by line: the graphs in them, and which compilation failed.
 
-A record is one line, `V1123 06:18:00.000000 4711 torch/...py:22] {JSON}`, and where the JSON says `has_payload` the lines behind it that
+A record is one line, `V1123 06:18:00.000000 4711 torch/...py:22] {JSON}`, and, if the JSON says `has_payload`, the lines after it that
 begin with a tab. The payload of the artifact `fx_graph_runnable` is a script that PyTorch dumped.
 """
 
@@ -16,17 +16,17 @@ from bot.engine.inputs.printed import as_dump
 from bot.engine.inputs.taken import DumpedGraph, json_of
 
 _RECORD = re.compile(rb"[VDIWEC]\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{")
-# Graphs as they are printed for people: of Dynamo, and of an inference after AOTAutograd.
+# Graphs as they are printed for people: Dynamo's, and that of an inference after AOTAutograd.
 _PRINTED = {"dynamo_output_graph", "aot_inference_graph"}
-# A line of a payload is as long as a line of code may get; what is longer is no graph.
+# The lines of a payload are lines of code; a longer line is not part of a graph.
 _LONGEST_LINE = 4 * 2**20
-# Of one graph, of all that is kept at a time, and graphs of one log.
+# The most bytes of one graph, and of all that is kept at a time, and the most graphs of one log.
 MOST_OF_ONE, MOST_OF_ALL, MOST_GRAPHS = 16 * 2**20, 256 * 2**20, 2000
 
 
 @dataclass
 class Trace:
-    """What one log holds: its `graphs` in order, the `failures` of compilations that have no graph, and how much was left out."""
+    """What one log holds: its `graphs` in order, the `failures` of compilations without a graph, and how much was left out."""
 
     graphs: list[DumpedGraph] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
@@ -40,12 +40,12 @@ def is_trace(head: bytes) -> bool:
 
 
 def read(file: BinaryIO) -> Trace:
-    """Everything that is of use in the log `file`, without reading it whole. Lines that are no records are skipped."""
+    """Everything useful in the log `file`, without reading it all at once. Lines that are not records are skipped."""
     found = Trace()
     began: list[tuple[str, str]] = []  # compile id and text of each graph
-    printed: dict[str, str] = {}  # the graph of Dynamo of each compilation that has no other yet
-    ended: dict[str, tuple[str, int]] = {}  # how each compilation ended, and behind which of its graphs
-    inference = "", ""  # the last such graph, as torch printed it for people
+    printed: dict[str, str] = {}  # the Dynamo graph of each compilation that has no other yet
+    ended: dict[str, tuple[str, int]] = {}  # how each compilation ended, and after which of its graphs
+    inference = "", ""  # the last inference graph, as torch printed it for people, with its compile id before it
     kept = 0
     for record, payload in _records(file):
         found.records += 1
@@ -76,7 +76,7 @@ def read(file: BinaryIO) -> Trace:
 
 
 def compile_id(record: dict[str, Any]) -> str:
-    """The compile id of a record as torch writes it, with its rank in front: `rank1:0/0`, `0/0`, `!0/0/0` under compiled autograd."""
+    """The compile id of a `record` as torch writes it, after its rank: `rank1:0/0`, `0/0`, `!0/0/0` under compiled autograd."""
     numbers = [record.get(key) for key in ("frame_id", "frame_compile_id")]
     of_frame = "/".join("-" if n is None else str(n) for n in numbers)
     autograd = record.get("compiled_autograd_id")
@@ -91,7 +91,7 @@ def _graphs(began: list[tuple[str, str]], ended: dict[str, tuple[str, int]]) -> 
     seen: dict[str, int] = {}
     for name, text in began:
         seen[name] = seen.get(name, 0) + 1
-        # the compilation went on behind each of its graphs but the last
+        # the compilation went on after each of its graphs but the last
         last = seen[name] == counts[name]
         numbered = name if counts[name] == 1 else f"{name}.{seen[name]}"
         said, behind = ended.get(name, ("", 0))
@@ -99,7 +99,7 @@ def _graphs(began: list[tuple[str, str]], ended: dict[str, tuple[str, int]]) -> 
 
 
 def _of_dynamo(printed: dict[str, str], ended: dict[str, tuple[str, int]]) -> Iterator[DumpedGraph]:
-    """The graphs of compilations that failed before they had a dumped one."""
+    """The graphs of compilations that failed before a graph was dumped."""
     for name, text in printed.items():
         said, _ = ended.get(name, ("", 0))
         dumped = as_dump(text, said) if said else None
@@ -127,7 +127,7 @@ def _failure(metrics: dict[str, Any]) -> str:
 
 
 def _records(file: BinaryIO) -> Iterator[tuple[dict[str, Any], str]]:
-    """Each record with its payload, which is kept of graphs alone."""
+    """Each record with its payload, which is kept only for graphs."""
     record: dict[str, Any] | None = None
     payload: list[str] = []
     size, keeps = 0, False
@@ -147,7 +147,7 @@ def _records(file: BinaryIO) -> Iterator[tuple[dict[str, Any], str]]:
 
 
 def _lines(file: BinaryIO) -> Iterator[bytes]:
-    """Lines without their ends; of a line that is too long only its beginning."""
+    """Lines without their ends; only the beginning of a line that is too long."""
     while line := file.readline(_LONGEST_LINE):
         whole = line.endswith(b"\n")
         yield line.rstrip(b"\r\n")

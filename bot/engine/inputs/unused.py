@@ -1,7 +1,7 @@
-"""What a dumped graph computes and nothing takes.
+"""What a dumped graph computes but does not use.
 
-Inductor compiles a graph as it is dumped, unused operations too: folding constants leaves some. Where one of them is what fails, a script
-that traces the graph again has nothing of it.
+Inductor compiles a graph as it is dumped, unused operations included: constant folding leaves some. If one of them is what fails, a script
+that traces the graph again does not contain it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from dataclasses import replace
 
 from bot.engine.inputs.dump import Dump
 
-# An operation that writes to its input returns that.
+# An operation that writes to its input returns it.
 _WRITES = re.compile(r"_(?:\.\w+)?\Z")
 
 
 def returned(found: Dump) -> Dump:
-    """The graph in `found` with what it computes for nobody among its results; as it is where there is no such thing."""
+    """The graph in `found` that also returns what it computes but does not use; unchanged if there is no such thing."""
     return replace(found, body=tuple(_returned(source) if source.startswith("class Repro") else source for source in found.body))
 
 
@@ -37,14 +37,14 @@ def _returned(source: str) -> str:
 
 
 def _forgets(statement: ast.stmt, names: Collection[str]) -> bool:
-    """Whether a statement is the `name = None` that PyTorch writes behind the last use of a name."""
+    """Whether a statement is the `name = None` that PyTorch writes after the last use of a name."""
     if not isinstance(statement, ast.Assign) or ast.unparse(statement.value) != "None":
         return False
     return any(isinstance(target, ast.Name) and target.id in names for target in statement.targets)
 
 
 def _computed(statement: ast.stmt) -> str:
-    """The name of what a statement computes by an operation that only does that."""
+    """The name of what a statement computes by an operation that does nothing else."""
     if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) and isinstance(statement.value, ast.Call):
         return "" if _WRITES.search(ast.unparse(statement.value.func)) else statement.targets[0].id
     return ""
