@@ -1,4 +1,5 @@
-"""A program that caught the compiler's exception, and then failed in its own words, or with a status, or well; or that passes alone."""
+"""A program that caught the compiler's exception and then failed in its own words, exited with a status, or ended well; or that passes when
+run alone."""
 
 from __future__ import annotations
 
@@ -14,53 +15,53 @@ from bot.failure.traceback import exceptions, plain
 
 
 def ends_so_anyway(found: Capture, script: str, fallen_back: Callable[[], Capture]) -> bool:
-    """Whether the program ends in the same way without that exception: it handled it, and fails for something else.
+    """Whether the program ends in the same way without the exception that it caught: it handled that, and fails for another reason.
 
     Args:
-        found: The program, whose failure is taken to be the exception that it caught.
-        script: Its file's name.
-        fallen_back: Runs it once more, what the compiler refuses in eager.
+        found: The capture whose failure is taken to be the exception that the program caught.
+        script: The name of the program's file.
+        fallen_back: Runs it once more, with what the compiler rejects run in eager.
     """
     ended = found.ended
     if ended is None or found.child or ended.status not in ("exit", "raised") or len(exceptions(plain(ended.text))) > 1:
-        return False  # what was raised from it, or while it was handled, follows from it
+        return False  # an error raised from it, or while it was handled, follows from it
     own, again = signature_of(ended, script=script), fallen_back()
-    # another exception may have left the compiler where nothing can be run in its place, as in a backward
+    # another exception may have left the compiler where there is nothing to fall back to, as in a backward
     return again.ended is None and own is not None and again.signature is not None and own.same_across_forms(again.signature)
 
 
 def passes(found: Capture, without: Outcome) -> str:
-    """What is said of a program that passes.
+    """What to say about a program that passes.
 
     Args:
-        found: The program, which ended well.
+        found: The capture of the program, which ended well.
         without: How it ended without the compiler.
     """
     often = f" in {found.runs} runs" if found.runs > 1 else ""
     if found.off:
         return f"the program passes here{often}, but nothing is compiled: {found.off} turns the compiler off"
     ended = {"raised": last_line(without), "exit": f"it ends with status {without.exit}"}.get(without.status, "")
-    # an error that the compiler swallows is a failure only of a program that expects it; of what else it asserts nothing is known
+    # an error that the compiler swallows is a failure only if the program expects it; nothing is known about its other assertions
     asserts = "; a program that asserts this can be minimized" if without.raised else ""
     asserts = f", but not without the compiler: {ended}{asserts}" if ended else ""
-    # a test of what the compiler refuses ends well, and so does a script that prints it, or whose thread ends with it
+    # a test of what the compiler rejects ends well; so does a script that prints the error, or that only loses a thread to it
     lives = f", though it went on after what the compiler raised ({found.caught}): a program that ends with that can be minimized"
     if found.swallows:
         lives = f", though Dynamo swallowed what the compiler raised ({found.caught}): without suppress_errors it can be minimized"
-    if without.raised:  # then one that lets it through may well fail in eager
+    if without.raised:  # a program that let the error through might well fail in eager
         lives = f", though it went on after an error ({found.caught}); without the compiler something of what it compiles raises as well"
     whole = "; integral or boolean results of what it compiles differ from eager's: --accuracy strict counts these" if found.whole else ""
     return f"the program passes here{often}{lives if found.caught else asserts}{whole}"
 
 
 def unless_alone(refusal: Ended, found: Capture, without: Outcome, alone: Callable[[], Capture]) -> Ended:
-    """What is said of a program that fails without the compiler: the `refusal`, unless it passes when nobody looks at it.
+    """What to say about a program that fails without the compiler: the `refusal`, unless it passes when run without hooks.
 
-    In a capture torch's caches of graphs are off, and a program may need what they hold.
+    A capture turns torch's graph caches off, and a program may need what they hold.
 
     Args:
-        refusal: What is said of one that fails with the compiler as well.
-        found: The program with the hooks in place.
+        refusal: What to say if it fails with the compiler as well.
+        found: The capture of the program.
         without: How it ended without the compiler.
         alone: Runs it once more, as its user does.
     """
@@ -72,21 +73,21 @@ def unless_alone(refusal: Ended, found: Capture, without: Outcome, alone: Callab
 
 
 def had_no_room(outcome: Outcome) -> bool:
-    """Whether the run with this `outcome` ended since a GPU had no room for a tensor."""
+    """Whether the run with this `outcome` ended because a GPU had no room for a tensor."""
     failure = signature_of(outcome)
     return failure is not None and is_out_of_memory(failure)
 
 
 def with_room(again: Callable[[], Capture], alone: Callable[[Capture], Capture]) -> Capture:
-    """A program that had no room on its GPU, with the GPU to itself: first its control ran beside it, and what its regions were called
-    with was kept there.
+    """A program that had no room on its GPU, captured again with the GPU to itself: the first time, its control ran at the same time, and
+    the inputs of its regions were kept on the GPU.
 
     Args:
         again: Captures it once more, with neither.
-        alone: Runs it as its user does: the hooks hold something themselves.
+        alone: Runs it as its user does, since the hooks themselves hold memory.
 
     Raises:
-        Ended: alone it passes, and what it computes cannot be looked at.
+        Ended: it passes alone, and its results cannot be looked at.
     """
     found = again()
     if not had_no_room(found.outcome):

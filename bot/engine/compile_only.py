@@ -1,4 +1,4 @@
-"""What may be said of a program that was compiled for a GPU that isn't there: nothing of it ran."""
+"""What can be said about a program that was compiled for a GPU that isn't there: nothing of it ran."""
 
 from __future__ import annotations
 
@@ -8,17 +8,16 @@ from bot.engine.options import Ended
 from bot.failure.traceback import plain
 from bot.models.failure import Kind, Phase, Signature
 
-# torch.export does not take tensors that are fake already and belong to another mode, as all do here
-# and C++ for CUDA is linked with the driver
+# torch.export rejects tensors that are already fake in another mode, as all are here, and C++ for CUDA is linked with the driver.
 _UNSEEN = (Phase.EXPORT, Phase.CPP_COMPILE)
 _SEEN = tuple(phase for phase in tuple(Phase)[: tuple(Phase).index(Phase.TRITON_COMPILE) + 1] if phase not in _UNSEEN)
-# An exception, in whatever chain, whose last frame is in what stands for the device.
+# An exception, anywhere in a chain, whose last frame is in the stand-in for the device.
 _RAISED_BY_US = re.compile(r'/absent_gpu\.py", line \d+, in \S+\n(?: {4}.*\n){0,4}[A-Za-z_][\w.]*(?:Error|Exception)\b')
-# What eager shows without a GPU may come of that alone.
+# What eager shows without a GPU may only mean that there is none.
 _OF_EAGER = ("fails_in_eager", "fails_before_compile")
 
 
-# What is said where there is no GPU: by CUDA, by torch and Triton, and by what stands for the device (`bot/inside/absent_gpu.py`).
+# What CUDA, torch, Triton and the stand-in for the device (`bot/inside/absent_gpu.py`) say if there is no GPU.
 _NO_GPU = re.compile(
     r"\bCUDA (?:error|driver|runtime|initialization)|NVIDIA driver|No CUDA GPUs|\blibcuda\b|\bcudaError|AcceleratorError|hasPrimaryContext"
     r"|-lcuda\b|CUDA_HOME|user_object_index|StreamVariable|Cannot access data pointer|DataDependentOutput|DynamicOutputShape"
@@ -28,11 +27,11 @@ _NO_GPU = re.compile(
 
 
 def later(failure: Signature, text: str, arch: int) -> Ended | None:
-    """Why the `failure` of a program compiled for the compute capability `arch` may come of there being no GPU; None where it may not.
+    """Why the `failure` of a program compiled for the compute capability `arch` may only come from the missing GPU; None if it does not.
     `text` is what the failing run printed."""
     words = " ".join((*failure.exception, failure.said or failure.message, text))
     ours = _RAISED_BY_US.search(plain(text))
-    # a library that got a success without what it asked for dies where it may
+    # a library that was told of success without getting what it asked for may crash anywhere
     kinds = (Kind.EXCEPTION, Kind.HANG, *([Kind.CRASH] if (failure.frame or "").startswith("triton/") else []))
     if failure.kind in kinds and failure.phase in _SEEN and not ours and not _NO_GPU.search(words):
         return None
@@ -41,7 +40,7 @@ def later(failure: Signature, text: str, arch: int) -> Ended | None:
 
 
 def worded(end: Ended, arch: int) -> Ended:
-    """The refusal `end` in words that hold for a program that was compiled for the compute capability `arch` and not run."""
+    """The refusal `end`, in words that hold for a program that was compiled for the compute capability `arch` and not run."""
     if end.code == "passes":
         said = f"the program compiles for sm_{arch}; whether it fails when it runs needs the GPU"
     elif end.code in _OF_EAGER and (_NO_GPU.search(end.reason) or "FakeTensor" in end.reason):

@@ -9,6 +9,6 @@ from bot.workers.compile_check import compiles, confines
 
 
 def main(python: str) -> int:
-    """Print what the machine can do with the interpreter `python`; the exit status."""
+    """Print what the machine can do with the interpreter `python`, and return the exit status."""
     keep_to_this_process()  # as a job does, before anything is started
     return doctor.main(python, ask, compiles, confines)

@@ -1,4 +1,4 @@
-"""Whether a failure is the compiler's, where the plain eager control cannot tell: the program in eager as compiled code would run it."""
+"""Whether a failure is the compiler's when the plain eager control cannot tell: the program in eager as compiled code would run it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _ASKS = "it asks whether it is being compiled (torch.compiler.is_compiling), and
 
 
 def right_numbers_pass(found: Capture, script: str, control: Control) -> bool | None:
-    """Whether the program, whose file's name is `script`, passes (its own comparison, say) with float64 in place of compiled results, whole
-    numbers as rounding may leave; or with eager moved by its rounding, where float64 cannot be had. `control` runs either. None: its
-    own code fails then too, as it was `found` to fail, so that tells nothing; but some numbers are wrong. Raises Ended where it fails then
-    too, as it was `found` to fail, and no compiled region is clearly farther from float64 than eager is.
+    """Whether the program, whose file is called `script`, passes (its own comparison, say) with float64 in place of compiled results and
+    whole numbers as rounding may leave them; or, if float64 is not possible, with eager's results moved by their rounding. `control` runs
+    either. None if its own code still fails as it was `found` to fail, which tells nothing, although some numbers are wrong. Raises Ended
+    if it still fails as it was `found` to fail, and no compiled region is clearly farther from float64 than eager is.
     """
     outcome = control("--fp64")
     moved = bool(cannot_be_float64(outcome))
@@ -30,7 +30,7 @@ def right_numbers_pass(found: Capture, script: str, control: Control) -> bool | 
         outcome = control("--moved")
     if not _is_alike(outcome, found.signature, script):
         return outcome.status == "ok"
-    # float64 is another type, which code of the program's own may refuse
+    # the program's own code may reject float64, which is another type
     if found.own_code and not (moved or _is_alike(control("--moved"), found.signature, script)):
         return False
     if found.own_code and found.compared:
@@ -41,7 +41,7 @@ def right_numbers_pass(found: Capture, script: str, control: Control) -> bool | 
         raise Ended("not_reproduced", "fails_in_eager", f"{said}{whole}")
     right = "eager's, each result moved by a unit in its last place" if moved else "float64"
     said += f"with {right} in place of the compiled results: "
-    # a library may ask too, and do the same
+    # a library may ask too, and do the same either way
     asks = bool(outcome.asked) and control("--moved-untold" if moved else "--untold").status == "ok"
     alike = "eager fails in the same way" if found.own_code else "eager misses it as well"
     said += f"{_ASKS} is the same without the compiler" if asks else alike
@@ -51,19 +51,19 @@ def right_numbers_pass(found: Capture, script: str, control: Control) -> bool | 
 
 
 def judge_compiled_branch(failure: Signature, script: str, plain: Outcome, control: Control) -> None:
-    """Whether what the program raises only when it is compiled it raises in eager as well.
+    """Checks whether eager also raises what the program raises only when it is compiled.
 
-    Another error there, as of a kernel that only compiled code launches, is one of compiled code for whoever uses the program: plain eager
-    passes, and the repro shows the branch.
+    Another error there, such as one of a kernel that only compiled code launches, counts as one of compiled code: plain eager passes, and
+    the repro shows the branch.
 
     Args:
         failure: How the program fails.
-        script: Its file's name.
+        script: The name of its file.
         plain: How its plain control ended.
         control: Runs another one.
 
     Raises:
-        Ended: it does, by a `raise` or an `assert` of its own.
+        Ended: eager raises it too, by a `raise` or an `assert` of the program's own.
     """
     if not plain.asked or plain.status != "ok" or failure.phase is not Phase.RUN or not failure.kind.ends_it:
         return
@@ -73,10 +73,11 @@ def judge_compiled_branch(failure: Signature, script: str, plain: Outcome, contr
 
 
 def worded(refusal: Ended, compiled: Outcome, plain: Outcome, control: Control) -> Ended:
-    """A `refusal` because the control failed, as `plain` says, in words that are true of it; `compiled` is how the program ended itself.
+    """A `refusal` due to a failed control, which ended as `plain`, in words that are true of it; `compiled` is how the program itself
+    ended.
 
-    The control has a module around the program's own, as `torch.compile` makes one, since programs look for its names. A program that
-    fails by these does not fail in eager; nor is it compiled code that fails. `control` runs another control.
+    The control wraps the program's module as `torch.compile` does, since programs look for the wrapper's names. A program that fails
+    because of these names does not fail in eager, but it is not compiled code that fails either. `control` runs another control.
     """
     if refusal.code != "fails_in_eager" or plain.status not in ("raised", "exit"):
         return refusal
@@ -91,7 +92,7 @@ def worded(refusal: Ended, compiled: Outcome, plain: Outcome, control: Control) 
     cause = "the module that torch.compile returns in place of the program's own, whose parameters it names _orig_mod.NAME"
     said = f"no compiled code is to blame, but {cause}: around eager it leads to an error as well, and without it the program passes"
     own, around = (last_line(one) or "nothing was printed" for one in (compiled, plain))
-    # what stands in for that module is not like it in all that a library may look at
+    # the stand-in for that module does not match it in everything that a library may look at
     return Ended(refusal.status, refusal.code, f"{said}; the error: {own}" + (f"; around eager: {around}" if around != own else ""))
 
 

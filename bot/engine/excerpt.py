@@ -10,17 +10,17 @@ from bot.models.result import Result
 from bot.workflow_commands import harmless
 
 MOST_LINES = 40
-# Characters of a line beyond which the rest is left out, and of a word beyond which it is data.
+# A line is cut after this many characters, and a word of at least this many is data.
 MOST_CHARACTERS, DATA = 160, 64
 _DATA = re.compile(rf"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/=_-]{{{DATA},}}")
 
 
 def shown(result: Result, repro: Path, out: Path) -> str:
-    """What is said of a `result` whose script is the file `repro`, if there is one; `out` is the result directory as the user named it."""
+    """The text for a `result` whose script is the file `repro`, if there is one; `out` is the result directory as the user named it."""
     rows: list[str] = []
     if result.files.repro and repro.exists():
         rows.append(excerpt(repro.read_text(encoding="utf-8"), str(out / repro.name)))
-    # an option of the command line, so it is no part of the reason, which others repeat
+    # not part of the reason: others repeat that, and this is an option of the command line
     resumed = result.status == "error" and result.signature is not None and result.ended_by != "fixed_point"
     reason = f": {result.reason}{'; --resume goes on from here' if resumed else ''}" if result.reason else ""
     rows.append(f"{result.status} (ended by: {result.ended_by}){reason}")
@@ -39,7 +39,7 @@ def remarks(lines: Iterable[str]) -> str:
 
 
 def excerpt(text: str, name: str) -> str:
-    """At most `MOST_LINES` lines of the script `text`; what is left out is said, with the `name` of the file that has it."""
+    """At most `MOST_LINES` lines of the script `text`, with notes on what is left out that give the `name` of the file that has it."""
     rows = text.rstrip("\n").split("\n")
     short = [_row(row, name) for row in rows]
     if len(short) > MOST_LINES:

@@ -1,4 +1,4 @@
-"""What is said beside a repro: what is to blame, what passes instead, the exported program. Nothing here can change the status."""
+"""What is said in addition to a repro: what is to blame, what passes instead, the exported program. Nothing here can change the status."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from bot.workers.process import Interrupted
 
 @dataclass(frozen=True)
 class Explainer:
-    """Asks the `oracle` of a search, and the `pool` that it asks, what more can be said of its result. `limit` is in seconds, for one run;
-    `regions` are those of the capture."""
+    """Asks the `oracle` of a search, and its `pool`, what else can be said about the result. `limit` is in seconds, for one run; `regions`
+    are those of the capture."""
 
     options: Options
     space: Workspace
@@ -38,11 +38,11 @@ class Explainer:
     limit: float
 
     def of(self, search: SearchResult, text: str, budget: Budget) -> Explanation:
-        """The explanation of a result whose repro is the script `text`; what was found until the `budget` was spent or cancelled. The
-        exported program waits in the work directory."""
+        """Explain a result whose repro is the script `text`, with whatever is found until the `budget` is spent or cancelled. The exported
+        program waits in the work directory."""
         started = time.monotonic()
         said = Explanation()
-        with ThreadPoolExecutor(1) as executor:  # most of what the kernel takes is a fresh process
+        with ThreadPoolExecutor(1) as executor:  # the kernel spends most of its time in a fresh process
             try:
                 oracle, options = self.oracle.within(budget), self.options
                 of_kernel = self.prover.failure.phase in kernel.PHASES
@@ -65,7 +65,7 @@ class Explainer:
                 if alone is not None:
                     said = replace(said, kernel=alone.result())
             except (BudgetSpent, Interrupted):
-                pass  # what was found is said
+                pass  # what was found is reported
         return replace(said, seconds=time.monotonic() - started)
 
     def _exported(self, text: str, oracle: ScriptOracle) -> ExportedProgram | None:

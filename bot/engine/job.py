@@ -57,16 +57,16 @@ from bot.workers.pool import Pool, PoolError, memory_for
 from bot.workers.process import Interrupted
 from bot.workers.toolchain import Maker
 
-# The reason codes of what the proof left without one.
+# The reason codes for statuses that the proof leaves without one.
 _UNPROVEN: dict[Status, ReasonCode] = {"flaky": "flaky", "error": "internal"}
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
 PATIENCE = 1 / 3
-# The evidence is gathered during the proof where this many processes may run beside the fresh ones: the control and two more.
+# The evidence is gathered during the proof if this many more processes can run: the control and two more.
 BESIDE = 3
 
 
 class Job:
-    """One request, from the script to `result.json`. `options` say what the user asked for."""
+    """One request, from the script to `result.json`. `options` are what the user asked for."""
 
     def __init__(self, options: Options) -> None:
         self.options = options
@@ -88,7 +88,7 @@ class Job:
 
     def _sandbox(self) -> Sandbox:
         target = self.options.target
-        # the file by its name too: of a directory that many share, not all is the program's
+        # the file itself too: if many share its directory, not all of that is the program's
         file = Path(target.file).resolve() if target.file else None
         own = [file, file.parent, Path(target.file).absolute()] if file and target.file else []
         readable = (*own, Path.cwd(), self.space.work, *self.options.read)
@@ -98,14 +98,14 @@ class Job:
         )  # fmt: skip
 
     def run(self) -> Result | None:
-        """Do the job and write the result directory; None where the directory cannot be used (said on standard error)."""
+        """Do the job and write the result directory; None if the directory cannot be used (standard error says why)."""
         program, resume = Path(self.options.target.file) if self.options.target.file else None, self.options.resume
         earlier = self.space.earlier() if resume else None
         nothing = Ending("error", "interrupted", "the job was ended before it found anything")
         first = partial(self._result, self._found, nothing) if earlier is None else None
         try:
             self.space.prepare(program, resume=resume, first=first)
-            if self.options.taken is None:  # else it was said when that was found out
+            if self.options.taken is None:  # otherwise it was said when that was found out
                 self.progress.say(self._input.detail)
         except (NotOurs, OSError) as error:
             sys.stderr.write(f"torch-minify: {error}\n")
@@ -171,22 +171,22 @@ class Job:
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
             self._fall_back()
             self.space.keep_traceback()
-            status = self._found.status(runs)  # what is proven stays so
+            status = self._found.status(runs)  # what is proven stays proven
             said = f"torch-minify itself failed: {type(error).__name__}: {error}"
             return Ending(status, reason=said, code=None if status == "minimized" else "internal")
 
     def _made(self) -> Maker:
-        """What every process of the job finds: bytecode, at once, since three at a time import torch, and what C++ begins with."""
+        """What every process of the job finds: bytecode right away, as three at a time import torch, and what C++ compiles begin with."""
         options, target = self.options, self.options.target
         if self._box.on:
             most, wanted = options.budget * ASK_SHARE, self.budget.should_continue
             bytecode.lend(options.python, self._box, most, target.text, wanted=wanted)
-        # a program on a GPU may never come to C++, and would wait for nothing
+        # a program on a GPU may never compile C++, and would wait for nothing
         anew = not target.names_a_gpu or (options.cuda_arch is None and not paths.has_gpu())
         return Maker(options.python, self._box, anew=anew)
 
     def _put_up_gpu(self) -> None:
-        """Raises `Ended` where the GPU that isn't there can't be compiled for."""
+        """Raises `Ended` if the GPU that isn't there can't be compiled for."""
         arch = self.options.cuda_arch
         if arch is not None:
             self._versions["cuda_arch"] = str(arch)
@@ -195,7 +195,7 @@ class Job:
                 raise Ended("error", "machine_fault", f"--cuda-arch {arch}: {why}", machine_fault="no compiling for an absent GPU")
 
     def _fall_back(self) -> None:
-        """Describe what is on disk, the last program that a fresh process confirmed; where there is none, the best one."""
+        """Describe what is on disk: the last program that a fresh process confirmed or, if there is none, the best one."""
         if self._found.proof is not None:
             return
         best, step = self._found.search or self._trail.best, self._trail.confirmed
@@ -247,12 +247,12 @@ class Job:
         self._prove_and_explain(prover, result, explainer)
 
     def _reduced(self, reproduction: Reproduction, pool: Pool, ledger: Ledger) -> tuple[Prover, Search, SearchResult]:
-        """Search; and who proves what came of it."""
+        """Run the search; returns what proves its result, the search, and the result."""
         limit = max(60.0, reproduction.limit * 2)
         prover = Prover(self.options.python, reproduction.failure, limit, Path(self._scratch.name), self._cache, self.budget, self._box)
         check = keeping_for_proof(lambda step, part: replace(prover, budget=part).confirms(step), self.budget, self.options, reproduction)
         confirmer = Confirmer[SearchResult](check, self._on_confirmed, self.budget.part())
-        # the time that is kept for the proof is not spent on the way back
+        # the time that is kept for the proof is not spent on going back
         self._trail = Trail(confirmer.offer, partial(prover.latest, goes_on=lambda: not self.budget.is_spent), self.progress.say)
 
         def new_oracle() -> ScriptOracle:
@@ -269,7 +269,7 @@ class Job:
         search = Search(self.options, reproduction, self._trail, new_oracle, self.progress)
         started = time.monotonic()
         if search.begin() is None and reproduction.own_end is not None:
-            # no graph is wrong alone: the program says how it fails
+            # no graph is wrong on its own: the program says how it fails
             reproduction = replace(reproduction, failure=reproduction.own_end, own_end=None)
             self._found = replace(self._found, reproduction=reproduction)
             return self._reduced(reproduction, pool, ledger)
@@ -289,7 +289,7 @@ class Job:
         self.space.save(self._result(found, Ending("error", "interrupted", self._cut_short(found))))
 
     def _prove(self, prover: Prover, result: SearchResult) -> None:
-        """Fresh processes, without anything of ours, decide."""
+        """Let fresh processes, with nothing of ours in them, decide."""
         self.progress.step(f"verifying in {self.options.verify_runs} fresh processes")
         started = time.monotonic()
         proof = self._told(prover.proof(result, self.options.verify_runs))
@@ -307,8 +307,8 @@ class Job:
         if proof.holds:
             status = found.status(self.options.verify_runs)
             ending = Ending(status, found.ended_by("interrupted", proven=status != "error"), code=_UNPROVEN.get(status))
-            # at once: what explains it takes minutes, in which the result of an earlier repro would stand beside this one
-            with contextlib.suppress(OSError):  # the one that is written at the end is the one that counts
+            # at once: explaining it takes minutes, in which the result of an earlier repro would lie next to this one
+            with contextlib.suppress(OSError):  # the one that is written at the end counts
                 self.space.save(self._result(found, ending))
 
     def _told(self, proof: Proof) -> Proof:
@@ -317,7 +317,7 @@ class Job:
         return proof
 
     def _prove_and_explain(self, prover: Prover, result: SearchResult, explainer: Explainer) -> None:
-        """Prove the result and say what is known of it, side by side where the machine has room for both."""
+        """Prove the result and explain it, at the same time if the machine has room for both."""
         beside, text = self.budget.part(), result.final()
         with ThreadPoolExecutor(1) as executor:
             room = at_once(prover.failure) >= self.options.verify_runs + BESIDE and not self.options.also_python
@@ -377,7 +377,7 @@ class Job:
 
     @contextmanager
     def _signals(self) -> Iterator[None]:
-        """Ctrl-C and SIGTERM end the search; what was verified is on disk already."""
+        """Ctrl-C and SIGTERM end the search; what was verified is already on disk."""
 
         def stop(_: int, __: FrameType | None) -> None:
             self.budget.cancel()

@@ -1,4 +1,4 @@
-"""The last step on a graph: those of the user's own statements go that its failure does not need."""
+"""The last step on a graph: removes those of the user's own statements that its failure does not need."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bot.reduce.graph.size import size_key
 from bot.reduce.source.preamble import drop_statements
 from bot.reduce.source.shorter import own_names, shorter_calls
 
-# Candidates for leaving out statements of the user's own definitions, for so many lines: most of them were sliced away before.
+# The most candidates per so many lines that leave out statements of the user's definitions: slicing removed most of them before.
 MOST_LEFTOVERS, OF_LINES = 40, 20
 
 
 def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callable[[SearchResult], None]) -> tuple[SearchResult, bool]:
-    """The `result` with only those of the user's own statements, and of what they call of their own with, that the `oracle` says the
-    failure needs, and whether the time was enough. Each step is handed to `accept`."""
+    """The `result` with only those of the user's own statements, and of the arguments in calls of the user's objects, that the `oracle`
+    says the failure needs, and whether there was enough time. Each step is passed to `accept`."""
     program = result.program
     if program is None or not program.preamble:
         return result, True
@@ -47,7 +47,7 @@ def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callab
         used = program
         while (shorter := _with_shorter_uses(used)) and (found := ask(shorter)) is not None:
             used = shorter[found]
-        # numbers are wrong by what a lowering of one's own returns; one that returns nothing is wrong in another way
+        # numbers are wrong because of what the user's lowering returns; one that returns nothing is wrong in another way
         returning = result.reference is not None and result.reference.kind is Kind.ACCURACY
         kept = drop_statements(used.preamble, lambda texts: ask([replace(used, preamble=text) for text in texts]), returning=returning)
         smaller = replace(used, preamble=kept)
@@ -62,7 +62,7 @@ def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callab
 
 
 def _with_shorter_uses(program: Program) -> list[Program]:
-    """With a shorter call of what the preamble defines where the recipe uses it: `Chain(A())` for a pass that is `Chain(A(), B())`."""
+    """The program with a shorter call of what the preamble defines, where the recipe uses it: `Chain(A())` for `Chain(A(), B())`."""
     own, recipe = own_names(program.preamble), program.recipe
     found = [replace(recipe, backend=shorter) for shorter in shorter_calls(recipe.backend or "", own)]
     for i, line in enumerate(recipe.setup):

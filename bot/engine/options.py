@@ -1,4 +1,4 @@
-"""The command line, read; and how a job may end before its end."""
+"""The parsed command line, and how a job may end early."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.models.result import InputTaken, ReasonCode, Status
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for. Times in seconds; `hang_after` is None where the budget decides (see `time_split`). `cuda_arch` is the
+    """What the user asked for. Times are in seconds; `hang_after` is None if the budget decides (see `time_split`). `cuda_arch` is the
     compute capability (90 for 9.0) of a GPU that isn't there, to compile for. `jobs` is None for as many as there is room for."""
 
     target: Target
@@ -33,23 +33,23 @@ class Options:
     network: bool = False
     sandbox: bool = True  # False: for tests of other things
     require_sandbox: bool = False
-    read: tuple[Path, ...] = ()  # what the program may read besides
-    taken: InputTaken | None = None  # what the input was taken for; None: what the target is
-    unusable: str = ""  # why the input is no program, for people
-    wrong_numbers: bool = False  # what was dumped was dumped for its numbers
-    then: str = ""  # the script to take where the target passes
-    otherwise: str = ""  # a script that runs the compiled code of a package beside its program, for where that passes
+    read: tuple[Path, ...] = ()  # what else the program may read
+    taken: InputTaken | None = None  # what the input was taken for; None: the target tells
+    unusable: str = ""  # why the input is not a program, for people
+    wrong_numbers: bool = False  # the input was dumped for its numbers
+    then: str = ""  # the script to take if the target passes
+    otherwise: str = ""  # a script that compares the compiled code of a package with its program, if that passes
 
     def require_interpreter(self) -> None:
-        """Raises `Ended` where there is no interpreter to run anything with."""
+        """Raises `Ended` if there is no interpreter to run anything with."""
         if shutil.which(self.python) is None:
             said = f"there is no interpreter {self.python} that can be started: --python names another one"
             raise Ended("error", "machine_fault", said, machine_fault="no usable torch in this interpreter")
 
 
 class Ended(Exception):
-    """The job ends here, with this status and a `reason`, a sentence; `code` says which sort of reason it is. `machine_fault` says so
-    where the machine is to blame."""
+    """The job ends here, with this `status` and a `reason`, a sentence; `code` is the sort of reason. `machine_fault` is set if the machine
+    is to blame."""
 
     def __init__(self, status: Status, code: ReasonCode, reason: str, *, machine_fault: str | None = None) -> None:
         super().__init__(reason)

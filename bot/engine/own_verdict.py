@@ -1,4 +1,4 @@
-"""A program that says by itself that results are wrong: what of its script may not change, lest it says the same of something else."""
+"""A program that itself says that results are wrong: what in its script must not change, lest it says the same of something else."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from bot.reduce.source.verdicts import keeps_verdict
 
 
 def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: Collection[int]) -> Keeps:
-    """What candidates made of `text` have to keep, for this `reproduction`: functions of the program `source` that the compiler calls,
-    where numbers are wrong or the program says by itself what is; the condition on which the program fails in `failing_lines`, be it
-    in a function of its own that the compiler calls; and results that are read, where an error is missing. Raises SyntaxError where `text`
-    is not Python.
+    """What candidates made from `text` have to keep for this `reproduction`: functions of the program `source` that the compiler calls, if
+    numbers are wrong or the program itself judges; the condition on which the program fails in `failing_lines`, even in its own function
+    that the compiler calls; and results that are read, if an error is missing. Raises SyntaxError if `text` is not Python.
     """
     judged = reproduction.failure.kind is Kind.ACCURACY or reproduction.capture.own_verdict
     asked: list[Keeps] = [keeper(text, held(reproduction.capture, source))] if judged else []
     if judged or _is_raised_by_program(reproduction):
-        # an exit, or a signal, has no line, whatever else is known of the lines
+        # an exit or a signal has no line, whatever else is known of the lines
         asked.append(keeps_verdict(text, () if reproduction.capture.outcome.status in ("exit", "signal") else failing_lines))
     if reproduction.failure.kind is Kind.NO_RAISE or reproduction.eager_error:
         asked.append(nothing_dead(text))
@@ -29,7 +28,7 @@ def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: 
 
 
 def _is_raised_by_program(reproduction: Reproduction) -> bool:
-    """Whether the last frame of the failure is one of the program's file: a backend, pass or lowering of its own refused something."""
+    """Whether the last frame of the failure is in the program's file: its own backend, pass or lowering rejected something."""
     chain = exceptions(plain(reproduction.capture.outcome.text))
     frames = chain[-1].frames if chain and reproduction.failure.kind is Kind.EXCEPTION else ()
     return reproduction.source is not None and bool(frames) and frames[-1].is_of(reproduction.source.file.name)

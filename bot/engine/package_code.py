@@ -1,6 +1,6 @@
-"""Exported programs and packages: compiled first, packaged where that passes; and the compiled code that came with one, beside it.
+"""Exported programs and packages: compiled first, packaged if that passes; then the compiled code of a package, next to its program.
 
-Code that was compiled elsewhere can't be reduced: what is said of it is how it ended here.
+Code that was compiled elsewhere can't be reduced: only how it ended here is reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def first_that_fails(
     options: Options, run: Callable[[Options], Reproduction], box: Sandbox | None, budget: Budget
 ) -> tuple[Options, Reproduction]:
     """What `run` makes of the first program in the `options` that does not pass, and the options with that as their target; see
-    `beside_its_program`, which gets the sandbox `box` and the `budget`. Raises Ended where all of them pass, or one of them says nothing.
+    `beside_its_program`, which gets the sandbox `box` and the `budget`. Raises Ended if all of them pass, or if nothing can be said of one.
     """
     try:
         return options, run(options)
@@ -49,8 +49,8 @@ def first_that_fails(
 
 
 def beside_its_program(end: Ended, options: Options, box: Sandbox | None, budget: Budget) -> Ended:
-    """The `end` of a job with the `options`, whose program passes, with what its package showed in the sandbox `box`; any other end as it
-    is. Nothing is run once the `budget` is over."""
+    """The `end` of a job with the `options`, whose program passes, with what its package showed in the sandbox `box`; any other end
+    unchanged. Nothing is run once the `budget` is spent."""
     if end.code != "passes" or not options.otherwise or budget.is_spent:
         return end
     with Scratch(prefix="torch-minify-package-", dir=box.scratch if box else None) as place:
@@ -64,7 +64,7 @@ def beside_its_program(end: Ended, options: Options, box: Sandbox | None, budget
 
 
 def _said(outcome: Outcome, script: str) -> str:
-    """What came of it, for people; empty where it says nothing."""
+    """What came of it, for people; empty if it tells nothing."""
     if outcome.status == "ok":
         return "the compiled code in the package gives what the program gives"
     if outcome.cut or outcome.status in ("infra", "memory") or fault_of(outcome):

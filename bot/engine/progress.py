@@ -13,12 +13,12 @@ from rich.text import Text
 
 from bot.workflow_commands import END_GROUP, begin_group, harmless, visible
 
-# On a log nobody wants a line for every query.
+# Seconds. In a log, nobody wants a line for every query.
 PLAIN_EVERY = 5.0
 
 
 class Progress:
-    """One job's progress, written to `stream` (standard error). `step` starts a part of the job, `update` says how far it is: `text`."""
+    """One job's progress, written to `stream` (standard error). `step` starts a part of the job, `update` shows how far it is (`text`)."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._console = Console(file=stream or sys.stderr, highlight=False, soft_wrap=True)
@@ -29,20 +29,20 @@ class Progress:
         self._last = 0.0
 
     def step(self, text: str) -> None:
-        """A new part of the job."""
+        """Start a part of the job."""
         self.close()
         text = visible(text)
         if self._actions:
             self._console.print(begin_group(text), markup=False)
             self._grouped = True
         elif self._console.is_terminal:
-            self._status = self._console.status(Text(text))  # what looks like markup is none
+            self._status = self._console.status(Text(text))  # not markup, even if it looks like it
             self._status.start()
         else:
             self.say(text)
 
     def update(self, text: str) -> None:
-        """How far the part is."""
+        """Show how far the part is."""
         if self._status is not None:
             self._status.update(Text(visible(text)))
         elif time.monotonic() - self._last > PLAIN_EVERY:
@@ -58,8 +58,8 @@ class Progress:
             self._grouped = False
 
     def say(self, text: str) -> None:
-        """A line that stays: `text`."""
+        """Write `text` as a line that stays."""
         self._last = time.monotonic()
-        # A line of its own might begin with :: and so be a command to the runner of Actions.
+        # A separate line might begin with ::, and so be a command to the Actions runner.
         words = harmless(" | ".join(visible(text).splitlines()))
         self._console.print(f"[{self._last - self._started:6.1f} s] {words}", markup=False)

@@ -21,7 +21,7 @@ from bot.sandbox.aside import ask
 from bot.sandbox.sandbox import Sandbox
 from bot.workers.process import Interrupted
 
-# A script that did not fail alike every time is run this often before its rate is said.
+# A script that did not fail alike every time is run this often before its rate is reported.
 FLAKY_RUNS = 10
 
 
@@ -42,15 +42,15 @@ class Prover:
     box: Sandbox | None = None
 
     def confirms(self, step: SearchResult, runs: int = 1) -> bool:
-        """Whether so many fresh `runs` of the step fail in the same way and its eager control passes."""
+        """Whether `runs` fresh runs of the `step` fail in the same way and its eager control passes."""
         try:
             return self._verified(self.python, step.final(), step.rule, runs, self.cache).proven
         except (Interrupted, verify.NotRun):
             return False
 
     def proof(self, result: SearchResult, runs: int) -> Proof:
-        """So many fresh `runs` of the result, and the eager control. Where only some fail: more runs, for the rate. Raises Ended where one
-        of them could not be made."""
+        """Make `runs` fresh runs of the `result`, and the eager control. If only some fail, make more runs, for the rate. Raises Ended if
+        one of them could not be made."""
         text = result.final()
         try:
             found = self._verified(self.python, text, result.rule, runs)
@@ -58,7 +58,7 @@ class Prover:
             if 0 < same < runs < FLAKY_RUNS:
                 more = self._verified(self.python, text, result.rule, FLAKY_RUNS - runs)
                 runs, same, differences = FLAKY_RUNS, same + more.same, differences + more.differences
-                # a control that fails now and then fails
+                # a control that fails only sometimes fails
                 eager = more.eager if eager == "passes" else eager
         except verify.NotRun as error:
             raise Ended("error", "machine_fault", f"the repro could not be run: {error}", machine_fault=error.fault) from error
@@ -67,7 +67,7 @@ class Prover:
         return Proof(text, facts, differences, shown=shown)
 
     def elsewhere(self, text: str, rule: Rule, python: str) -> Elsewhere:
-        """What the script `text` does under the interpreter `python`, held against `rule`: one fresh run and its control.
+        """What the script `text` does under the interpreter `python`, compared under `rule`: one fresh run and its control.
 
         Messages and phases may differ there.
         """
@@ -84,16 +84,16 @@ class Prover:
         return Elsewhere(python=python, versions=versions, same=found.proven, said=said)
 
     def fails_alike(self, text: str, budget: Budget) -> bool:
-        """Whether the script `text`, of another form, shows the failure in a fresh run, which ends with the `budget`. Raises Interrupted
-        where that was cancelled."""
+        """Whether the script `text`, which has another form, shows the failure in a fresh run, which ends with the `budget`. Raises
+        Interrupted if that was cancelled."""
         launch, script = self._launch(self.python, text)
         outcome = verify.run_fresh(launch, script, timeout=self.limit, budget=budget)
         shown = signature_of(outcome, script=script.name)
         return shown is not None and self.failure.same_across_forms(shown)
 
     def latest(self, steps: Sequence[SearchResult], runs: int = 1, goes_on: Callable[[], bool] = lambda: True) -> int | None:
-        """Index of the last of the steps that fresh processes confirm, so many `runs` each, by halving: slips come late. None: not even
-        the first. Where it no longer `goes_on`, of the last that was confirmed until then."""
+        """Index of the last of the `steps` that fresh processes confirm, in `runs` runs each, by bisection: slips come late. None if not
+        even the first is confirmed. Once it no longer `goes_on`, the last that was confirmed until then."""
         if not steps or not self.confirms(steps[0], runs):
             return None
         low, high = 0, len(steps) - 1
@@ -106,11 +106,12 @@ class Prover:
         return low
 
     def steadier(self, steps: Sequence[SearchResult], found: Proof, runs: int) -> tuple[SearchResult, Proof] | None:
-        """The last of the steps that fails alone more often than the last one did, which `found` is the proof of, by so many `runs` each;
-        and its proof. None where there is none, or no time left to find out: what was proven stays so.
+        """The last of the `steps` that fails alone more often than the final one, which `found` is the proof of, in `runs` runs each; and
+        its proof. None if there is none, or no time left to find out: what was proven stays proven.
 
         Raises:
-            Ended: one of them could not be run. Interrupted: there was no time, and nothing is proven.
+            Ended: one of them could not be run.
+            Interrupted: there was no time, and nothing is proven.
         """
         index = self.latest(steps, runs if found.holds else 1)
         if index is None:

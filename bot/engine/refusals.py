@@ -1,4 +1,4 @@
-"""Why a program is refused: from how it ended with and without the compiler, each said only after a check that can fail.
+"""Why a program is refused: judged by how it ended with and without the compiler, each reason only after a check that can fail.
 
 docs/refusals.md has a row for each code.
 """
@@ -39,42 +39,42 @@ sys.exit(3 if found else 4)
 # Seconds for that, and for making and loading a package.
 _LIMIT = 60.0
 _PACKAGE_LIMIT = 180.0
-# An exit status that no other program has by chance.
+# An exit status that no other program returns by chance.
 _ODD = 93
-# What the smallest program on a GPU does.
+# The smallest program that uses a GPU.
 _ON_GPU = "import torch\ntorch.ones(1, device='cuda').add_(1).item()\n"
-# A healthy program that does with a package what AOTInductor's users do.
+# A healthy program that uses a package as AOTInductor's users do.
 _LOADS = """import torch
 x = torch.ones(3, device={device!r})
 path = torch._inductor.aoti_compile_and_package(torch.export.export(torch.nn.ReLU(), (x,)))
 torch._inductor.aoti_load_package(path)(x)
 """
 _LOADING = re.compile(r"\b_?load_aoti\b|\baoti_load_package\b|\bAOTIModelPackageLoader\b")
-# The files in which what stands for the compiler is written: an error that begins there is ours.
+# The files with the stand-ins for the compiler: an error that begins there is ours.
 _STAND_INS = ("bot/inside/eager/stand_ins.py", "bot/inside/eager/compiler_out.py")
 
 
 @dataclass(frozen=True)
 class Lookups:
-    """What is looked up before something is said of a program, which is started as `launch` and `script` say."""
+    """Looks things up before anything is said about a program, which is started as `launch` and `script` say."""
 
     launch: Launch
     script: Path | str
     budget: Budget
 
     def lacks(self, need: Need) -> bool:
-        """Whether what the program says that it lacks, the `need`, is really not there."""
+        """Whether the `need` that the program reports is really missing."""
         if need == Need("hardware", "such"):
             return self.gpu_is_usable()
         if need.what == "hardware":
             return gpu.missing(self.launch.python, min(_LIMIT, self.budget.remaining()), ask) is not None
         if need.what == "file":
             return not (self.launch.cwd / need.name).exists()
-        # to look for a module below a package is to import that
+        # looking for a module in a package imports the package
         return self._run(_FIND, need.name).exit == 4
 
     def gpu_is_usable(self) -> bool:
-        """Whether a program that is started as this one can use the GPU."""
+        """Whether a program that is started like this one can use the GPU."""
         return self._run(_ON_GPU).status == "ok"
 
     def is_python(self) -> bool:
@@ -87,7 +87,7 @@ class Lookups:
         return run_process(words, Patience(limit), cwd=self.launch.cwd, env=self.launch.env, box=self.launch.box)
 
     def fails_to_load_alike(self, failure: Signature, text: str, device: str) -> bool:
-        """Whether the `failure` with its traceback in `text` is one of loading an AOTInductor package, and the package of one relu on the
+        """Whether the `failure`, with its traceback in `text`, is one of loading an AOTInductor package, and a package of one relu on the
         `device` fails to load in the same way."""
         if failure.phase is not Phase.LOAD or not failure.kind.ends_it or not _LOADING.search(text):
             return False
@@ -101,8 +101,8 @@ class Lookups:
         return found is not None and failure.same_across_forms(found)
 
     def compiles(self, seconds: float) -> bool:
-        """Whether any process of the program comes to the compiler, by torch's own trace. It is run once more, for at most so many
-        `seconds` of its own time."""
+        """Whether any process of the program reaches the compiler, according to torch's own trace. The program is run once more, for at
+        most `seconds` of its own time."""
         scratch = self.launch.box.scratch if self.launch.box else None
         with Scratch(prefix="torch-minify-trace-", dir=scratch) as trace:
             launch = replace(self.launch, env={**self.launch.env, "TORCH_TRACE": trace}, write=(Path(trace),))
@@ -113,7 +113,7 @@ class Lookups:
 @dataclass(frozen=True)
 class TwoRuns:
     """How the program ended `compiled` (with the capture) and `eager` (with the compiler taken out). `behind`: eager ended after the
-    statement that fails when it is compiled; `judged`: by a verdict of the program's own."""
+    statement that fails when it is compiled; `judged`: it ended by a verdict of the program's own."""
 
     compiled: Capture
     eager: Outcome
@@ -122,14 +122,14 @@ class TwoRuns:
 
     @classmethod
     def of(cls, compiled: Capture, eager: Outcome, script: str) -> TwoRuns:
-        """What a `compiled` and an `eager` run of the program in the file `script` are beside each other."""
+        """Both runs, `compiled` and `eager`, of the program in the file `script`."""
         ended = signature_of(eager, script=script)
         judged = ended is not None and is_own_verdict(ended, eager, script=script)
         return cls(compiled, eager, ended_behind(eager, compiled.outcome.text, script), judged)
 
     @property
     def eager_fails(self) -> bool:
-        """Whether eager did not come to the end of what the failure is about."""
+        """Whether eager did not get past what the failure is about."""
         return self.eager.status != "ok" and not self.behind
 
     @property
@@ -140,14 +140,14 @@ class TwoRuns:
         return found.outcome.calls > 0 or bool(found.regions) or found.children or phase is not Phase.RUN
 
     def refusal(self, lookups: Lookups) -> Ended | None:
-        """Why the compiler has nothing to do with the failure, or why that cannot be said, by `lookups`; None where it has."""
-        ended = self.compiled.outcome.status in ("ok", "exit")  # what raised did so in Python
+        """Why the compiler has nothing to do with the failure, or why that cannot be told, according to `lookups`; None if it has."""
+        ended = self.compiled.outcome.status in ("ok", "exit")  # a program that raised ran in Python
         if ended and not (self.reached or lookups.is_python()):
             said = f"{lookups.launch.python} does not run Python: --python names the interpreter"
             return Ended("error", "machine_fault", said, machine_fault="no usable torch in this interpreter")
         if self.eager_fails:
             return None if self._asserts_what_is_wrong() else self._of_eager(lookups)
-        # a child may have kept its output, and its count with it, to itself
+        # a child may have kept its output to itself, and with it the count
         return None if self.eager.calls or self.compiled.child else self._unreached(lookups.compiles)
 
     def _of_eager(self, lookups: Lookups) -> Ended:
@@ -183,18 +183,18 @@ class TwoRuns:
         return Ended("not_reproduced", "fails_in_eager", f"the program fails in eager as well{ended}: {last}")
 
     def _broken(self) -> str | None:
-        """What the machine did to the eager run, so that it says nothing of the program; None where it did nothing."""
+        """What the machine did to the eager run, so that it says nothing about the program; None if it did nothing."""
         if fault := fault_of(self.eager):
             return fault
         if self.eager.status == "infra":
             return "the program could not be run"
-        # a program that does this to itself does it with the compiler as well
+        # a program that kills itself does so with the compiler as well
         killed = self.eager.signal == "SIGKILL" and self.compiled.outcome.signal != "SIGKILL"
         return KILLED if killed else None
 
     def _compiled_in_eager(self) -> bool:
-        """Whether eager failed inside the compiler: an operation that compiles itself has no eager form to compare with. A kernel of the
-        user's is compiled by Triton alone, in eager as well."""
+        """Whether eager failed inside the compiler: an operation that compiles itself has no eager form to compare with. A user's kernel is
+        compiled only by Triton, in eager as well."""
         found = signature_of(self.eager)
         if not self.reached or found is None or found.phase in (Phase.RUN, Phase.LOAD):
             return False
@@ -202,11 +202,11 @@ class TwoRuns:
         return not frames or phase_of([frame for frame in frames if not frame.path.startswith("triton/")]) not in (Phase.RUN, Phase.LOAD)
 
     def _asks_for_what_is_made(self) -> bool:
-        """Whether eager failed by what it did with all that it compiles, while it looked at something that only the compiler makes."""
+        """Whether eager failed outside of what the program compiles, while it looked at something that only the compiler makes."""
         return bool(self.eager.unmade) and not self.eager.raised and self.reached and not self._same_failure()
 
     def _asserts_what_is_wrong(self) -> bool:
-        """Whether the program ends well because compiled numbers are wrong, which it checks for: right ones do not pass that check."""
+        """Whether the program ends well because compiled numbers are wrong, which it checks for: correct ones do not pass that check."""
         return self.judged and self.compiled.outcome.status == "ok" and bool(self.compiled.wrong)
 
     def _only_made(self, last: str) -> Ended:
@@ -227,7 +227,7 @@ class TwoRuns:
         compiled, eager = self.compiled.outcome, self.eager
         said = f"without the compiler the program does not end within {eager.seconds:.0f} s; its last line: {last[:200]}"
         longer = eager.seconds >= HANG_RATIO * compiled.seconds + START
-        # where both were, one that was cut off with the budget may have had less time than it needs
+        # if both timed out, a run that was cut off with the budget may have had less time than it needs
         if longer or (compiled.status == "timeout" and not eager.cut):
             return Ended("not_reproduced", "fails_in_eager", said)
         return Ended("error", "budget", f"{said}; a longer --budget gives it more time")
@@ -245,7 +245,7 @@ class TwoRuns:
 
 
 def _is_ours(outcome: Outcome) -> bool:
-    """Whether the error that ended a control began in what stands for the compiler."""
+    """Whether the error that ended a control began in the stand-ins for the compiler."""
     chain = exceptions(plain(outcome.text))
     frames = chain[0].frames if chain else ()
     return bool(frames) and frames[-1].path.endswith(_STAND_INS)

@@ -41,18 +41,18 @@ from bot.sandbox.sandbox import Sandbox
 from bot.workers.process import HANG_RATIO, START, Patience
 from bot.workers.toolchain import Maker
 
-# Seconds for the program without the compiler, where nothing asks for more.
+# Seconds for the program without the compiler, if nothing asks for more.
 CONTROL_LIMIT = 300.0
-# A program is run so often before it is said to pass, where the time is enough.
+# A program is run this often before it is said to pass, if there is time.
 MOST_RUNS = 5
-# What a program says that met itself: its control runs beside it.
+# What a program says that collided with itself: its control runs at the same time.
 _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily unavailable", re.I)
 
 
 @dataclass
 class Intake:
     """Runs the user's program, with and without the compiler. `cache` is the compile directory, `box` the sandbox. `warm` asks a process
-    that has imported torch for the control, where that can be had; see `warm_control`. A capture waits some time for what is `made`."""
+    that has already imported torch for the control, if possible; see `warm_control`. A capture waits a while for what is `made`."""
 
     options: Options
     space: Workspace
@@ -64,7 +64,7 @@ class Intake:
     made: Maker | None = None
 
     def run(self) -> Reproduction:
-        """The failure to minimize, and what the capture brought back.
+        """The failure to minimize, and what the capture returned.
 
         Raises:
             Ended: the program does not fail, fails in eager as well, or the machine is at fault.
@@ -121,20 +121,20 @@ class Intake:
             self._judge_random_numbers(found, own)
             right = right_numbers_pass(found, self.options.target.name, lambda option: self._control(own, option))
             found = self._with_later_calls(found, own) if judged and right and found.again else found
-            # what right numbers lead to as well is said of any: that some are wrong is what can be shown
+            # its own code fails with right numbers as well: what can be shown is that some are wrong
             found = found.model_copy(update={"regions": found.compared}) if right is None else found
             failure = failure.model_copy(update={"kind": Kind.ACCURACY}) if found.wrong else failure
         places = search_path(Path.cwd(), os.environ)
         source = source_of(self.options.target, Path.cwd(), found.test, places)
         failed = of_child(source, found, places) if found.child and not self.options.target.starts_ranks else source
-        # where the program only starts another one, that is what is to be small
+        # if the program only starts another one, that is what is to become small
         other = found.main is not None and failed is not source
         original = (None if other else source_of(self.options.target, Path.cwd(), places=places)) or failed
         return Reproduction(
             capture=found,
             failure=failure,
             source=failed,
-            # the modules of the project are a part of it: a launcher of two lines is no small program
+            # includes the modules of the project: a launcher of two lines is not a small program
             original=whole(original, original.text, (), places).text if original else None,
             hang_after=hang_after,
             seconds=time.monotonic() - started,
@@ -143,7 +143,7 @@ class Intake:
         )
 
     def _two_runs(self, own: float) -> tuple[TwoRuns, float]:
-        """The program with and without the compiler, each run again where the first run may not count; and the seconds for a run."""
+        """The program with and without the compiler, each run again if the first run may not count; and the seconds for a run."""
         found, without = self._both(own)
         if had_no_room(found.outcome):
             found = with_room(lambda: self._captured(own, keeps=False), lambda full: self._alone(full, own))
@@ -155,7 +155,7 @@ class Intake:
                 own = longer
                 found = self._captured(own)
         if without.raised:
-            # it expects an error, which eager raises too: what it makes of the compiler's is its own judgment
+            # it expects an error, which eager raises too: how it takes the compiler's is its own judgment
             found = found.as_it_ended(self.options.target.name)
         elif without.status == "ok" and ends_so_anyway(found, self.options.target.name, lambda: self._fallen_back(own)):
             found = self._compared(found.as_it_ended(self.options.target.name), own)
@@ -163,18 +163,18 @@ class Intake:
         runs = self._runs(found, without)
         checks = runs.judged and not without.raised and self.options.accuracy == "auto"
         if checks and found.outcome.status == "ok" and not found.wrong:
-            # it ends well where results differ: whole numbers count, as where it says that they differ
+            # it ends well if results differ: whole numbers count, as they do if it says that results differ
             strictly = self._capture("strict", max(own, HANG_RATIO * found.outcome.seconds), Tolerance(found.tolerance, strict=True))
             found = found.with_wrong(strictly.wrong if strictly.outcome.status == "ok" else ())
         if runs.judged and not without.raised and found.outcome.status == "ok" and found.wrong:
-            alone = self._alone(found, own)  # where graphs are kept, as by default, it may not end well at all
+            alone = self._alone(found, own)  # with graphs kept, as by default, it may not end well at all
             found = found if alone.outcome.cut or alone.signature is None else alone
         if had_no_room(without) or (runs.eager_fails and without.status != "timeout" and (found.signature is not None or found.wrong)):
-            without = self._control(own)  # alone: what it met may have been the program itself
+            without = self._control(own)  # alone: it may have collided with the program itself
         return self._runs(found, without), own
 
     def _both(self, own: float) -> tuple[Capture, Outcome]:
-        """The program with the capture and, beside it, without the compiler."""
+        """The program with the capture and, at the same time, without the compiler."""
         beside = self.budget.part(self.budget.seconds)
         with ThreadPoolExecutor(1) as executor:
             control = executor.submit(self._first_control, own, beside)
@@ -186,23 +186,23 @@ class Intake:
             return found, control.result()
 
     def _first_control(self, own: float, budget: Budget) -> Outcome:
-        """The control that runs beside the capture. Only that a program passes is believed of a warm one."""
+        """The control that runs during the capture. From a warm process, only a pass is believed."""
         passed = self.warm(own, budget) if self.warm is not None else None
         return passed or self._control(own, budget=budget)
 
     def _asked_again(self, found: Capture, without: Outcome, own: float) -> Capture:
-        """A program that passed, run again: what shows only now and then does not show each time. Not where eager does not pass."""
+        """A program that passed, run again: a failure that is not steady does not show each time. Not done if eager does not pass."""
         if found.outcome.status != "ok" or found.signature or found.wrong or without.status != "ok" or not without.calls:
             return found
         until = time.monotonic() + time_split.AGAIN_SHARE * self.options.budget
         for runs in range(2, MOST_RUNS + 1):
-            # once without the hooks in any case: they keep no compiled graphs, and a graph that was kept may be the wrong one
+            # once without the hooks in any case: they keep no compiled graphs, and a kept graph may be the wrong one
             if time.monotonic() + found.outcome.seconds > (until if runs > 2 else time.monotonic() + self.budget.remaining()):
                 break
             self.progress.step(f"it passed: once more, run {runs} of {MOST_RUNS}")
             again = self._alone(found, own) if runs == 2 else self._capture("again", own)
             if again.outcome.cut or again.outcome.status == "infra":
-                break  # it did not have its time, or was not made at all
+                break  # it did not get its time, or did not run at all
             if again.signature is not None:
                 self._keep(again)
                 return again.model_copy(update={"runs": runs})
@@ -214,11 +214,11 @@ class Intake:
         return found
 
     def _alone(self, found: Capture, own: float) -> Capture:
-        """The program that passed as it was `found`, without the hooks: they import the compiler before it begins, and what it changes of
-        that does not count any more."""
+        """The program that passed as it was `found`, without the hooks: they import the compiler before it begins, so what it changes for
+        that import has no effect any more."""
         launch, script = self._launch()
         outcome = verify.run_fresh(launch, script, timeout=own, budget=self.budget)
-        # what was compared with the hooks was not what fails so
+        # what was compared with the hooks is not what fails this way
         return found.model_copy(update={"ended": outcome, "errors": None, "again": False}).as_it_ended(self.options.target.name)
 
     def _runs(self, found: Capture, without: Outcome) -> TwoRuns:
@@ -252,7 +252,7 @@ class Intake:
         return self._capture("fallen-back", own, fall_back=True)
 
     def _compared(self, found: Capture, own: float) -> Capture:
-        """With those regions whose numbers are wrong, where the program ended well or by a verdict of its own."""
+        """The capture with the regions whose numbers are wrong, if the program ended well or by a verdict of its own."""
         outcome, strict = found.outcome, self.options.accuracy == "strict"
         kind = found.signature.kind if found.signature else None
         judged = kind is Kind.ACCURACY or found.own_verdict or found.own_code
@@ -262,7 +262,7 @@ class Intake:
             if found.compared is not None:
                 return found.with_wrong(found.compared)
             self.progress.step("comparing every compiled region with eager and float64")
-            # where the program compares for itself, its own tolerance decides
+            # if the program compares by itself, its own tolerance decides
             tolerance = found.tolerance if judged else None
             compare = Tolerance(tolerance, strict=strict or judged)
             checked = self._capture("accuracy", max(own, HANG_RATIO * outcome.seconds), compare)
@@ -271,7 +271,7 @@ class Intake:
                 raise Ended("error", "budget", f"{said}; a longer --budget gives it more time, --accuracy off leaves it out")
             wrote_nothing = checked.outcome.status != "ok" and bool(found.versions) and not checked.versions
             if kind is None and (wrote_nothing or raised_in_comparing(checked.outcome)):
-                # our part of it broke off, and so the program was not compared
+                # our own code broke off, so the program was not compared
                 raise Ended(
                     "error", "internal", f"the program ends well, but comparing its numbers broke off: {last_line(checked.outcome)}"
                 )
@@ -283,8 +283,8 @@ class Intake:
         return found
 
     def _with_later_calls(self, found: Capture, own: float) -> Capture:
-        """Of a program whose first calls are right, those regions that are wrong when they are called again, as the steps behind the
-        first of a cache are; as it was `found` where none is."""
+        """For a program whose first calls are right: the regions that are wrong when they are called again, like the steps of a cache after
+        the first; as it was `found` if there are none."""
         self.progress.step("first calls are right: comparing later calls")
         limit = max(own, HANG_RATIO * found.outcome.seconds)
         compare = Tolerance(found.tolerance, strict=True) if found.signature is not None else Tolerance()
@@ -292,19 +292,19 @@ class Intake:
         return found.model_copy(update={"regions": later.wrong, "errors": later.errors}) if later.wrong else found
 
     def _with_graphs(self, found: Capture, kind: Kind, hang_after: float) -> Capture:
-        """Of a program that dies in the compiler the graphs are written before the compiler gets them."""
+        """For a program that dies in the compiler, the graphs are written before the compiler gets them."""
         if found.signature is not None and is_asynchronous(found.signature):
             return self._with_failing_region(found, hang_after)
         if kind not in (Kind.CRASH, Kind.HANG) or found.regions:
             return found
         self.progress.step("it ended before a graph was written: once more, writing each beforehand")
-        # a hang shows no more if it is watched for longer, and who waits for a dead process never ends
+        # watching a hang for longer shows no more, and waiting for a dead process never ends
         most = hang_after / 3 if kind is Kind.HANG else min(hang_after, HANG_RATIO * found.outcome.seconds)
         again = self._capture("beforehand", most + START, beforehand=True)
         return found.model_copy(update={"regions": again.regions})
 
     def _with_failing_region(self, found: Capture, hang_after: float) -> Capture:
-        """Of an error that a GPU reports late: the graph whose kernel it is, if the error is the same with one kernel after the other."""
+        """For an error that a GPU reports late: the graph whose kernel failed, if the error is the same with one kernel after the other."""
         self.progress.step("an error of the GPU shows late: once more, with one kernel after the other")
         again = self._capture("synchronous", hang_after + START, synchronous=True)
         if again.signature is not None and found.signature is not None and found.signature.same_across_forms(again.signature):
@@ -314,7 +314,7 @@ class Intake:
         return found
 
     def _capture(self, name: str, own: float, compare: Tolerance | None = None, **looked_for: bool) -> Capture:
-        """One run of the program, for which `Watch` says what is `looked_for`."""
+        """One run of the program; `looked_for` are fields of `Watch`."""
         watch = Watch(self.space.work / name, self.cache, compare, box=self.box, made=self.made, **looked_for)
         found = self._watched(watch, own)
         if found.outcome.status != "infra" and may_pass(found.outcome):
@@ -327,13 +327,13 @@ class Intake:
         patience = Patience(own, self.budget.remaining(), STACKS, spread=self.options.hang_after is None)
         found = capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
         if found.outcome.status == "timeout" or may_pass(found.outcome):
-            # a compiler that was killed leaves half a library, which the next run would load: a failure of ours, not the program's
+            # a compiler that was killed leaves half a library, which the next run would load: that failure is ours, not the program's
             with contextlib.suppress(OSError):
                 empty(self.cache)
         return found
 
     def _keep(self, found: Capture) -> None:
-        """The script as it ran, and its log."""
+        """Keep the script as it ran, and its log."""
         file = self.options.target.file
         if file and os.path.isfile(file):
             self.space.keep(Path(file))
@@ -346,9 +346,9 @@ class Intake:
             if self.options.target.module == "pytest" and found.signature.exception == ("SystemExit",):
                 said = f"pytest ended with exit status {found.signature.message} before a test failed; see original/log.txt"
                 raise Ended("error", "not_understood", said)
-            # a compiler that may not write is none that fails
+            # a compiler that is not allowed to write is not one that fails
             self._withheld(found.outcome, found.signature.said or found.signature.message)
-            if found.own_verdict and found.wrong:  # what it says of them, it may say in any way
+            if found.own_verdict and found.wrong:  # it may report them in any way
                 return found.signature.model_copy(update={"kind": Kind.ACCURACY})
             return found.signature
         if found.wrong:
@@ -362,7 +362,7 @@ class Intake:
         raise Ended("error", "machine_fault", said, machine_fault="the program could not be run")
 
     def _undefined(self, found: Capture, own: float) -> str:
-        """By what torch leaves open a script's comparison fails in eager too, where it differs each time; empty where it does not fail."""
+        """What torch leaves undefined that makes the script's comparison fail in eager too, if it differs each time; else empty."""
         script = self.options.target.script
         what = verify.left_open(script) if script is not None else ""
         if script is None or not what:
@@ -371,8 +371,8 @@ class Intake:
         return what if signature is not None and found.signature is not None and found.signature.same_across_forms(signature) else ""
 
     def _judge_random_numbers(self, found: Capture, own: float) -> None:
-        """Raises `Ended` where the program's own comparison fails only since compiled code draws other random numbers than eager: its
-        own, as documented."""
+        """Raises `Ended` if the program's own comparison fails only because compiled code draws other random numbers than eager, its own,
+        as documented."""
         if not found.passes_as_eager:
             return
         as_eager = self._capture("as-eager", own, as_eager=True)
@@ -394,6 +394,6 @@ class Intake:
         return Launch(self.options.python, Path.cwd(), os.environ, argv, self.box, linked=target.script is not None), target.script or "-m"
 
     def _withheld(self, outcome: Outcome, failure: str | None = None) -> None:
-        """Raises `Ended` where the sandbox kept from the program what it needs: see `withheld`."""
+        """Raises `Ended` if the sandbox kept something from the program that it needs; see `withheld`."""
         if kept := withheld(outcome, self.box, failure):
             raise kept

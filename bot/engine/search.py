@@ -40,11 +40,11 @@ from bot.reduce.source.passes.inner_call import rerooted
 from bot.reduce.source.reducer import ReducedSource, reduce_source
 from bot.reduce.source.text.normal_form import marks, unmarked
 
-# A graph of so few operations is the form that a maintainer wants, however short the script was.
+# A graph with this few operations is the form that a maintainer wants, however short the script was.
 FEW_OPS = 4
 # From this many operations on, the search first looks for what is wrong in a graph: that costs less than running the graph.
 LARGE_GRAPH = 20
-# Where no graph is a start: in how many graphs single operations are tried, and how many in each.
+# If no graph is a start: the number of graphs in which single operations are tried, and how many in each.
 MOST_PARTED, MOST_PARTS = 2, 3
 # From this many lines on, only a few scripts around inner calls are made, since each takes seconds.
 LARGE, MOST_INNER_OF_LARGE = coarse.LINES, 2
@@ -65,13 +65,13 @@ class Search:
     progress: Progress
 
     def __post_init__(self) -> None:
-        self.oracle = self.new_oracle()  # the one that knows the script that is reduced, and at the end the one that was found
+        self.oracle = self.new_oracle()  # knows the script that is being reduced, and in the end the result
         self._start: tuple[Start, Begun] | None = None
-        self._queries = 0  # of the search that came before the present one
-        self._errors: dict[tuple[str, bool], Localized] = {}  # of scripts, or their beginnings alone
+        self._queries = 0  # of the search before this one
+        self._errors: dict[tuple[str, bool], Localized] = {}  # by script, and whether only the beginning was wanted
 
     def begin(self) -> Start | None:
-        """Find the form to start from; None: the script itself.
+        """Find the form to start from; None for the script itself.
 
         Raises:
             BudgetSpent: before there was one.
@@ -115,7 +115,7 @@ class Search:
                     return one, begun
         if self.reproduction.failure.kind is not Kind.ACCURACY:
             return None
-        # a whole graph may prove nothing, for want of float64 or since all of its errors are rounding, where its one wrong operation does
+        # a whole graph may prove nothing, for want of float64 or because all its errors are rounding, while its one wrong operation does
         for _ in range(MOST_PARTED):
             if not tried:
                 break
@@ -128,18 +128,18 @@ class Search:
         return None
 
     def _alone(self, start: Start, known: bool) -> Iterator[Start]:
-        """The operations of a start that the failure names, or at which wrong numbers begin in a large graph that is not `known` yet."""
+        """The operations of a start that the failure names or, in a large graph that is not `known` yet, at which wrong numbers begin."""
         if self.reproduction.failure.kind is not Kind.ACCURACY:
             yield from named_alone(self.reproduction.capture.outcome.text, start)
         elif not known and start.program.graph.ops >= LARGE_GRAPH:
             yield from parts(start, self._wrong_parts(start, beginning=True))
 
     def _wrong_parts(self, start: Start, *, beginning: bool = False) -> Sequence[frozenset[str]]:
-        """The operations at which wrong numbers begin, or the first `beginning`, each to be asked alone."""
+        """The operations at which wrong numbers begin, or only the first `beginning`, each to be asked alone."""
         return self._localized(start, beginning=beginning).guesses(self.options.accuracy == "strict")[:MOST_PARTS]
 
     def _begins(self, start: Start) -> Begun | None:
-        """How the search can begin there; its oracle is the search's from then on."""
+        """How the search can begin at this start; if it can, the oracle for it becomes the search's."""
         text = render(start.program)
         recipe = start.program.recipe
         oracle = self._comparing(own=recipe.tolerance is not None, eager_alone=recipe.eager_alone)
@@ -151,13 +151,13 @@ class Search:
         return begun
 
     def _comparing(self, *, own: bool, eager_alone: bool = False) -> ScriptOracle:
-        """The oracle for scripts that compare numbers by their `own` tolerance, or by PyTorch's rule, or with `eager_alone`."""
+        """The oracle for scripts that compare numbers by their `own` tolerance, by PyTorch's rule, or with `eager_alone`."""
         oracle = self.oracle
         return oracle.narrowed(replace(oracle.criterion, own_comparison=own, eager_alone=eager_alone), oracle.plan)
 
     def _calls(self, start: Start, text: str) -> bool:
-        """Whether the script `text` of a start fails where its module is called: what comes before is of the user's program, and may
-        show the failure by itself."""
+        """Whether the script `text` of a start fails where its module is called: what comes before is from the user's program, and may show
+        the failure by itself."""
         program = start.program
         return not (program.preamble or program.recipe.setup) or self.oracle.observe(without_call(text))[0].status == "ok"
 
@@ -193,11 +193,11 @@ class Search:
         return replace(smallest, fixed_point=reduced.fixed_point and finished, neighbors=neighbors)
 
     def _named(self, start: Start, begun: Begun) -> Sequence[frozenset[str]]:
-        """Operations that the failure names, to be asked first."""
+        """The operations that the failure names, to be asked first."""
         return named_nodes(self.reproduction.capture.outcome.text, start) or operations(begun.answer.blamed, start.program)
 
     def _localized(self, start: Start, *, beginning: bool = False) -> Localized:
-        """Where wrong numbers begin, and the way that they take; only the first `beginning` is found sooner."""
+        """Where wrong numbers begin, and the path that they take; only the first `beginning` is found sooner."""
         text = render(start.program)
         if (text, beginning) not in self._errors:
             self._errors[text, beginning] = localize(self.oracle.answer, text, start.program, self.reproduction.limit, beginning=beginning)
@@ -218,7 +218,7 @@ class Search:
         if begun is None:
             rule = self._rule().model_copy(update={"partial": self.reproduction.capture.partial})
             return SearchResult(Stage.SOURCE, text, rule, fixed_point=True)
-        # an assert, or a condition, that says something else is another finding
+        # an assert, or a condition, with other words is another finding
         first = self._first(SearchResult(Stage.SOURCE, text, Rule()), begun, own_words=begun.answer.own_words)
         oracle = self.oracle
         self.progress.step(f"reducing the script: {lines(text)} lines")
@@ -240,14 +240,14 @@ class Search:
 
         try:
             reduced = self.trail.past_slips(reduce, first, oracle.reject)
-        except SyntaxError as error:  # Python takes it, but not the library that takes it apart
+        except SyntaxError as error:  # valid Python, but the parsing library rejects it
             self.progress.say(f"the script cannot be taken apart: {error}")
             return replace(self.trail.best or first, fixed_point=True)
         neighbors = nearest_passing(reduced.text, reduced.refused, lambda one: oracle.ask(Candidate(one, "nearest", ())))
         return replace(first.step(reduced.text), fixed_point=reduced.fixed_point, neighbors=neighbors)
 
     def _inner(self, text: str, failing: tuple[int, ...]) -> list[str]:
-        """Programs that compile one inner function of a script alone."""
+        """Programs that compile only one inner function of a script."""
         found: list[str] = []
         if not failing:
             return found
@@ -260,11 +260,11 @@ class Search:
         return found
 
     def _begin_source(self, source: Source) -> tuple[str, tuple[int, ...], Begun | None]:
-        """The first of the source's texts that fails, its lines that the failure names, and how it fails; the first text, and None, where
-        none does."""
+        """The first of the source's texts that fails, its lines that the failure names, and how it fails; if none does, the first text, and
+        None."""
         capture = self.reproduction.capture
         said = [capture.outcome.text, *launches(capture.regions)]
-        # a module of the project that is only looked up there may be one that Python finds elsewhere
+        # a module that is found on the search path may be one that Python finds elsewhere
         places = search_path(Path.cwd(), os.environ, capture.looked), ()
         found = [whole(source, text, said, where) for text in (source.text, *source.others) for where in places]
         ways = {"caught": capture.ended is not None, "left": capture.outcome.status == "exit"}
@@ -286,7 +286,7 @@ class Search:
         fresh = self._begin_in_fresh_process(alone)
         if fresh is not None:
             return alone, next(iter(begun))[1], fresh
-        # what is caught in a thread, or by a library, is let through where the function that fails is called alone
+        # an error that a thread or a library catches gets through if the function that fails is called alone
         for program in self._inner(first.text, first.lines) if capture.ended is not None else ():
             complete, failing = next(self._surrounded(unmarked(program), marks(program)))
             begins = self._begins_with(complete, "inner call")
@@ -299,14 +299,14 @@ class Search:
         needs = missing(ended)
         if needs:
             raise Ended("error", needs.code, f"a repro stands alone, but the program needs {needs.alone}")
-        # it may fail only now and then, or need what a worker does not have: fresh runs of the script itself say
+        # it may fail only sometimes, or need what a worker does not have: fresh runs of the script itself tell
         return alone, (), None
 
     def _begins_with(self, text: str, origin: str, tries: int = 1) -> Begun | None:
         return self.oracle.begins(Candidate(text, f"start:{origin}", (lines(text), len(text))), tries)
 
     def _begin_in_fresh_process(self, text: str) -> Begun | None:
-        """How the script `text` fails that does not where the compiler was imported before it; from then on each question is asked so."""
+        """How the script `text` fails if it does only before the compiler is imported; from then on each question is asked this way."""
         if self.reproduction.failure.kind is Kind.HANG:
             return None  # each question would take too long
         candidate = Candidate(text, "start:fresh process", (lines(text), len(text)))
@@ -321,24 +321,24 @@ class Search:
         return None
 
     def _surrounded(self, text: str, failing: tuple[int, ...]) -> Iterator[tuple[str, tuple[int, ...]]]:
-        """The script with what its caller gave it: a repro is run without."""
+        """The script with what its caller gave it, since a repro runs without that."""
         target, place = self.options.target, self.reproduction.capture.rank
         for rank in Rank(*place).forms() if target.starts_ranks and place is not None else (None,):
             yield with_surroundings(text, failing, settings_of(os.environ), target.arguments, rank)
 
     def _is_wordy(self, found: SearchResult) -> bool:
-        """Whether the graph did not become small, and the user's script is shorter than the repro that came of it."""
+        """Whether the graph did not become small, and the user's script is shorter than the repro made from it."""
         program, source = found.program, self.reproduction.source
         if self.options.stage is not None or source is None or program is None or self.reproduction.own_end or not found.fixed_point:
             return False
         if self.reproduction.capture.outcome.status == "ok":
-            return False  # its numbers are wrong, and it does not say so: alone it passes
+            return False  # its numbers are wrong, but it does not say so: alone it passes
         smaller = Findings(self.reproduction.original, self.reproduction, found).is_smaller()
         large = program.graph.ops > FEW_OPS or bool(program.graph.bodies) or not smaller
         return large and lines(found.text) > lines(self.reproduction.original or source.text)
 
     def _smaller_of_both(self, of_graph: SearchResult) -> SearchResult:
-        """Reduce the script as well; the shorter result of both, and `oracle` is the one that knows it."""
+        """Reduce the script as well; returns the shorter of the two results, and `oracle` is the one that knows it."""
         self.progress.step("the script is shorter than what came of its graph: reducing it as well")
         oracle = self.oracle
         self._queries = oracle.ledger.queries
@@ -347,7 +347,7 @@ class Search:
         try:
             of_source = self._reduce_source()
         except Ended:
-            pass  # what came of the graph stands
+            pass  # the result of the graph stands
         except BudgetSpent:
             of_source = self.trail.best
             raise
@@ -362,7 +362,7 @@ class Search:
     def _first(self, start: SearchResult, begun: Begun, *, own_words: str = "") -> SearchResult:
         """The first step, of a program that fails; from here on scripts of its form are compared, and what they say with `own_words`."""
         oracle, failure, answer = self.oracle, self.reproduction.failure, begun.answer
-        # of a missing error an assertion is shown; that eager raises is not in its text
+        # a missing error shows as an assertion, whose text does not say that eager raises
         reference = failure if failure.kind is Kind.NO_RAISE else answer.signature
         assert reference is not None, "a script that was SAME shows a failure"
         criterion = replace(
@@ -386,7 +386,7 @@ class Search:
         return first
 
     def _rule(self) -> Rule:
-        """What fresh runs of a script are held against, as the oracle knows it now."""
+        """What fresh runs of a script are compared with, as the oracle knows it now."""
         criterion, reproduction = self.oracle.criterion, self.reproduction
         return Rule(
             hang_after=reproduction.hang_after,

@@ -9,7 +9,7 @@ LARGE_LINES, LARGE_BYTES = 10_000, 1_000_000
 
 
 def large(name: str | Path | None) -> str:
-    """What is said of the file of this `name` where it is large; empty where it is not, or is no file."""
+    """What to say about the file called `name` if it is large; empty if it is not, or is not a file."""
     if name is None or not Path(name).is_file():
         return ""
     raw = Path(name).read_bytes()

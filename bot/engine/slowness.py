@@ -11,9 +11,9 @@ from bot.workers.process import HANG_RATIO, START
 
 
 def longer(options: Options, compiled: Outcome, eager: Outcome) -> float | None:
-    """More seconds for a program that takes so long in eager that it was given too little to say that it hangs, if there are any.
+    """More seconds for a program that is so slow in eager that it got too little time to be called a hang, if there are any.
 
-    `options` are what the user asked for, `compiled` and `eager` its outcomes with the compiler and without.
+    `options` are what the user asked for, `compiled` and `eager` its outcomes with and without the compiler.
     """
     named = options.hang_after
     if named is None or not _too_soon(compiled, eager, named):
@@ -23,11 +23,11 @@ def longer(options: Options, compiled: Outcome, eager: Outcome) -> float | None:
 
 
 def hang_after(options: Options, compiled: Outcome, eager: Outcome, own: float) -> float:
-    """Seconds after which a run of the program hangs, which did not end within `own` seconds; `options`, `compiled` and
-    `eager` as for `longer`. Raises Ended where it may only be slow.
+    """Seconds after which a run of the program hangs, given that it did not end within `own` seconds; `options`, `compiled` and `eager` as
+    for `longer`. Raises Ended if it may only be slow.
     """
     waited, named = compiled.seconds, options.hang_after
-    # on a busy machine much less than what passed
+    # on a busy machine much less than the time that passed
     still = f"still running after {waited:.0f} s of its own time"
     limit = waited if named is None else own - START
     if _too_soon(compiled, eager, limit):
@@ -54,5 +54,5 @@ def _more_time(options: Options) -> str:
 
 
 def _too_soon(compiled: Outcome, eager: Outcome, limit: float) -> bool:
-    """Whether a program that takes so long in eager was given too little time to say that it hangs."""
+    """Whether a program that is so slow in eager got too little time to be called a hang."""
     return compiled.status == "timeout" and eager.seconds > limit / HANG_RATIO + START

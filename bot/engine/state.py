@@ -1,4 +1,4 @@
-"""What a job knows, part by part: each part is frozen, and made when the step of the job that yields it is done."""
+"""What a job knows, part by part: each part is frozen, and made when the step that yields it is done."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from bot.reduce.graph.printer.script import lines, render
 from bot.reduce.graph.printer.tensors import embed_blobs
 from bot.workflow_commands import visible
 
-# Lines of a repro that nobody calls long.
+# A repro with this many lines is not long.
 FEW_LINES = 20
-# Where a message names a line of the repro: `repro.py:12`, or its file's name and, behind it, `line 12` or `line number: 12`.
+# Where a message names a line of the repro: `repro.py:12`, or the file's name followed by `line 12` or `line number: 12`.
 _OWN_LINE = re.compile(r"(\brepro\.py(?::|\b(?:(?!\.py\b).)*?\bline(?: number:)? ))(\d+)")
 # The packages whose versions a repro's header names.
 _NAMED = ("torch", "triton", "python")
-# An error of so many times that of eager leaves no doubt.
+# An error this many times as large as eager's leaves no doubt.
 _DOUBTFUL = 10
-# A query may take so many times what the program took, and where that compiled kernels by a pool of processes, as queries do not.
+# A query may take this many times as long as the program; more if that compiled kernels in a pool of processes, as queries do not.
 _TIMES, _TIMES_POOLED = 3, 6
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """The program fails here. `failure` is what it is minimized for, `source` its one text where it has one.
+    """The program fails here. `failure` is what is minimized, `source` is the program as one text, if it has one.
 
-    `original` is the text that a repro is compared with, the modules of its project in it. `hang_after` is in seconds: longer than the
-    user said where eager is slow. `seconds` is what all runs took. `own_end` is the program's own end, where the failure is wrong numbers
-    and it says so in another way. `right_numbers`: with right numbers in place of compiled results it does not end as it does.
+    `original` is the text that a repro is compared with, including the modules of its project. `hang_after` is in seconds: longer than the
+    user said if eager is slow. `seconds` is the time of all runs. `own_end` is the program's own end, if the failure is wrong numbers and
+    the program says so in another way. `right_numbers`: with right numbers in place of compiled results, it does not end as it does.
     """
 
     capture: Capture
@@ -62,22 +62,23 @@ class Reproduction:
 
     @property
     def limit(self) -> float:
-        """Seconds for one query, from what the first failing run took; where that compiled kernels side by side, a query takes longer."""
+        """Seconds for one query, from the time of the first failing run; more if that compiled kernels in parallel, which queries do
+        not."""
         return max(20.0, (_TIMES_POOLED if self.capture.pooled else _TIMES) * self.capture.outcome.seconds)
 
     @property
     def allowed_memory(self) -> int | None:
-        """Bytes of a GPU that the program might take, where it fails because it has no more."""
+        """Bytes of GPU memory that the program was allowed, if it fails because it has no more."""
         return allowed_memory(self.failure, self.capture.outcome.text)
 
     @property
     def nearness(self) -> str:
-        """How near compiled results are to float64, beside eager's, where they are wrong by the program's own check alone; else empty.
+        """How close compiled results are to float64, next to eager's, if only the program's own check calls them wrong; else empty.
 
-        They are those of the program as it came: the repro may compute less.
+        They are those of the program as given: the repro may compute less.
         """
         errors = self.capture.errors
-        # of code that does not raise where eager does, numbers say nothing
+        # if code does not raise where eager does, numbers say nothing
         judged = self.failure.kind is Kind.ACCURACY or (self.right_numbers and not self.capture.own_code)
         if errors is None or self.failure.kind is Kind.NO_RAISE or not judged:
             return ""
@@ -87,19 +88,19 @@ class Reproduction:
         said = nearness(*errors, wrong=bool(wrong))
         if wrong:
             return f"in the program as given, by its own check alone: in the calls that were compared {said}"
-        # a graph that Dynamo or AOTAutograd made wrong is as wrong in eager, and a layout is no number
+        # a graph that Dynamo or AOTAutograd got wrong is just as wrong in eager, and a layout is not a number
         sees = "rounding, an error in tracing, one outside of the graphs or in other calls, or something else than numbers"
         each = "in the program as given, each compiled graph computes what it says in the calls that were compared"
         return f"{each}: {said}; its own check sees {sees}"
 
     @property
     def eager_error(self) -> str:
-        """What eager raises, where the failure is that compiled code does not; the program may say that by an error or a status of its own.
+        """What eager raises, if the failure is that compiled code does not; the program may report that by an error or a status of its own.
 
-        Empty where no such error is missed.
+        Empty if no such error is missing.
         """
         capture = self.capture
-        # a control that failed tells of another error than the one that the program goes on without
+        # a failed control reports another error than the missing one
         own = capture.own_verdict and self.failure.kind is Kind.EXCEPTION and not (capture.partial or capture.wrong)
         return capture.eager_error if own or self.failure.kind is Kind.NO_RAISE else ""
 
@@ -108,9 +109,9 @@ class Reproduction:
 class SearchResult:
     """The best program of a search, at its end or at one of its steps.
 
-    `start` and `program` are graphs, None for the stage source; `text` is the script. `reference` is the failure that it shows in its
-    own form, None where no worker showed it. A fresh run is held against `rule`. `neighbors`: this script, and the nearest that passes.
-    `fault`: what failed of ours, and so ended the search here (empty: nothing).
+    `start` and `program` are graphs, None for the stage source; `text` is the script. `reference` is the failure that it shows in its own
+    form, None if no worker showed it. A fresh run is compared under `rule`. `neighbors`: this script, and the nearest one that passes.
+    `fault`: what of ours failed, and so ended the search here (empty: nothing).
     """
 
     stage: Stage
@@ -124,11 +125,11 @@ class SearchResult:
     fault: str = ""
 
     def step(self, text: str, program: Program | None = None) -> SearchResult:
-        """The same search one step further: `text`, rendered from `program` where it is a graph."""
+        """The same search one step further: `text`, rendered from `program` if it is a graph."""
         return replace(self, text=text, program=program)
 
     def final(self) -> str:
-        """The script as it would be posted: with its recorded inputs inside."""
+        """The script as it would be posted: with its recorded inputs embedded."""
         return render(embed_blobs(self.program)) if self.program is not None else self.text
 
     def confirmation(self) -> Proof:
@@ -138,8 +139,8 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class Proof:
-    """What fresh processes showed of `text`. `differences`: a line for each run that was not the same. `seconds` is what they took.
-    `shown`: the failure of the first run that was the same; None where it is not known."""
+    """What fresh processes showed about `text`. `differences`: a line for each run that was not the same. `seconds` is the time they took.
+    `shown`: the failure of the first run that was the same; None if it is not known."""
 
     text: str
     facts: VerificationFacts
@@ -149,7 +150,7 @@ class Proof:
 
     @property
     def rate(self) -> float:
-        """In which part of the runs the failure showed; 0 where it does without the compiler as well."""
+        """The share of the runs in which the failure showed; 0 if it also shows without the compiler."""
         return self.facts.same / self.facts.runs if self.facts.runs and self.facts.eager != "fails" else 0.0
 
     @property
@@ -160,7 +161,7 @@ class Proof:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is said beside the repro. `seconds` is what finding it took."""
+    """What is said in addition to the repro. `seconds` is the time it took to find."""
 
     passes_if: str | None = None
     culprit: str | None = None
@@ -173,9 +174,9 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Findings:
-    """All parts, None where the job has not come so far.
+    """All parts, each None until the job has come that far.
 
-    `original` is the user's script; None for a command. `search_seconds` is what the search took, whatever it found.
+    `original` is the user's script; None for a command. `search_seconds` is the time of the search, whatever it found.
     """
 
     original: str | None
@@ -187,11 +188,11 @@ class Findings:
 
     @property
     def verification(self) -> VerificationFacts:
-        """What the fresh runs showed; no runs where there were none."""
+        """What the fresh runs showed; zero runs if there were none."""
         return self.proof.facts if self.proof else VerificationFacts()
 
     def reduction(self, queries: int = 0, memo_hits: int = 0) -> Reduction:
-        """How much smaller it became, and what that took: `queries` to workers, and `memo_hits` that needed none."""
+        """How much smaller the program became, and at what cost: `queries` to workers, and `memo_hits` that needed none."""
         start, end = (self.search.start, self.search.program) if self.search else (None, None)
         return Reduction(
             ops_before=start.graph.ops if start else None,
@@ -206,7 +207,7 @@ class Findings:
         )
 
     def is_smaller(self) -> bool:
-        """Whether the repro is strictly smaller than what came in: its lines, or in a graph form its operations or lines, fell, and
+        """Whether the repro is strictly smaller than the input: its lines or, in a graph form, its operations or lines became fewer, and
         nothing else grew. A graph form of up to `FEW_LINES` lines is read at a glance, however short the program was."""
         if self.search is None or self._text is None:
             return False
@@ -224,7 +225,7 @@ class Findings:
         return self.proof.text if self.proof else self.search.text if self.search else None
 
     def status(self, runs: int) -> Status:
-        """What the fresh runs say, where `runs` of them have to fail alike."""
+        """The status by the fresh runs, of which `runs` have to fail alike."""
         proof = self.verification
         if not proof.runs or proof.eager == "fails":
             return "error"
@@ -235,18 +236,18 @@ class Findings:
         return "minimized" if self.is_smaller() else "reproduced"
 
     def shown(self) -> Signature:
-        """The program's failure as the repro shows it, in its words: what fails in a backward may fail alone, as a graph that is called,
-        and sizes, or what is compared, are others there."""
+        """The program's failure in the words of the repro: what fails in a backward may fail alone, as a graph that is called, and sizes,
+        or what is compared, differ there."""
         assert self.reproduction is not None
         failure, reference = self.reproduction.failure, self.search.reference if self.search else None
         own = failure.backward if reference is None else reference.backward
         heard = (self.proof.shown if self.proof else None) or reference
-        # an exit of the program's own, where its graph is compared, stays what the program says
+        # if the program itself exits and its graph is compared, the program's words remain
         said = heard.said if heard is not None and heard.exception[-1:] == failure.exception[-1:] else failure.said
         return failure.model_copy(update={"backward": failure.backward and own, "said": said})
 
     def unlike(self, *, by_command: bool) -> str:
-        """What the fresh runs, or their control, showed to be unlike the failure of the program, which is run `by_command` or not."""
+        """How the fresh runs, or their control, differed from the failure of the program, which is run `by_command` or not."""
         seen = self.verification
         if seen.same:
             said = f"{seen.same} of {seen.runs} fresh processes failed in the same way, but the compiler is not shown to be the cause"
@@ -261,7 +262,7 @@ class Findings:
         return None if self.verification.same >= runs and self.verification.eager != "fails" else reason
 
     def ended_by(self, clock: EndedBy, *, proven: bool = True) -> EndedBy:
-        """What ended the search, or kept what it found from being `proven`; the `clock` says "fixed_point", or what cut it off."""
+        """What ended the search, or kept its result from being `proven`; the `clock` says "fixed_point", or what cut it off."""
         if self.search is not None and self.search.fault:
             return "interrupted"
         return "fixed_point" if self.search is not None and self.search.fixed_point and proven else clock
@@ -278,7 +279,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class Ending:
-    """How a job ended: `reason` is for people, `code` says which sort of reason it is."""
+    """How a job ended: `reason` is for people, `code` is the sort of reason."""
 
     status: Status
     ended_by: EndedBy = "fixed_point"
@@ -298,7 +299,7 @@ def result_of(
     pytorch_dump: bool = False,
     taken: InputTaken | None = None,
 ) -> Result:
-    """`result.json`.
+    """The content of `result.json`.
 
     Args:
         found: What the job knows.
@@ -339,7 +340,7 @@ def result_of(
 
 
 def resumed(earlier: Result | None, result: Result) -> Result:
-    """The result of a run that resumed another: `earlier`'s where this one's `result` verified nothing, as its repro is still on disk."""
+    """The result of a resumed run: `earlier`'s if this run's `result` verified nothing, since the earlier repro is still on disk."""
     if earlier is None or earlier.signature is None or result.status != "error" or result.verification.runs:
         return result
     if result.signature is not None and not earlier.signature.same_across_forms(result.signature):
@@ -351,8 +352,8 @@ def resumed(earlier: Result | None, result: Result) -> Result:
 
 
 def with_header(text: str, failure: Signature, facts: VerificationFacts, versions: Mapping[str, str], nearness: str = "") -> str:
-    """The script `text` with the comments that a repro begins with: its `failure`, the `versions`, what fresh runs showed (`facts`), and
-    the `nearness` of a reproduction. A line of the script that the failure names is counted with these comments above it."""
+    """The script `text` below the header comments of a repro: its `failure`, the `versions`, what fresh runs showed (`facts`), and the
+    `nearness` of a reproduction. Line numbers of the script in the failure take the header into account."""
     header = [
         " ".join(visible(failure.line()).splitlines()),
         ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),

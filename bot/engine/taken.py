@@ -1,4 +1,4 @@
-"""What the input is taken for: said first, and nothing that is no program is run as one."""
+"""What the input is taken for. That is said first, and nothing that is not a program is run as one."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from bot.engine.target import Target
 from bot.models.result import InputTaken
 from bot.sandbox.aside import ask
 
-# How the lines of a log begin that TORCH_TRACE makes torch write.
+# How the lines of a TORCH_TRACE log begin.
 _TRACE = re.compile(rb"^V[0-9]{4} [0-9:.]+ ")
-# What parses a file without running it.
+# Parses a file without running it.
 _PARSE = "import sys; compile(open(sys.argv[1], 'rb').read(), sys.argv[1], 'exec', dont_inherit=True)"
 # Bytes of a file that are looked at, and seconds for an interpreter to parse it.
 _HEAD, _LIMIT = 1 << 20, 60.0
@@ -34,9 +34,9 @@ def taken(target: Target, python: str) -> InputTaken:
 
 
 def unreadable(script: Path, python: str) -> str | None:
-    """Why the file `script` is no Python program, for people; None where it is one for us or for the interpreter `python`."""
+    """Why the file `script` is not a Python program, for people; None if it is one for us or for the interpreter `python`."""
     raw = script.read_bytes()
-    if kind := _json(raw):  # which Python reads as an expression
+    if kind := _json(raw):  # Python would read it as an expression
         return f"{script.name} looks like {kind}, not like a Python script"
     try:
         compile(raw, str(script), "exec", dont_inherit=True)
@@ -55,7 +55,7 @@ def unreadable(script: Path, python: str) -> str | None:
 
 
 def _refused(script: Path, python: str) -> str | None:
-    """What the user's interpreter, which may know more syntax than ours, says of the script; None where it takes it or is none."""
+    """What the user's interpreter, which may know more syntax than ours, says of the script; None if it accepts it or cannot be asked."""
     try:
         done = ask([python, "-I", "-c", _PARSE, str(script.absolute())], _LIMIT)
     except (OSError, subprocess.TimeoutExpired):
@@ -73,7 +73,7 @@ def _looks_like(head: bytes) -> str | None:
 
 
 def _json(raw: bytes) -> str | None:
-    """Which sort of JSON a file is; None where it is none."""
+    """The sort of JSON that a file is; None if it is not JSON."""
     if raw.lstrip()[:1] not in (b"{", b"["):
         return None
     try:

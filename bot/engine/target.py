@@ -1,4 +1,4 @@
-"""What to run: the user's program, as a command line names it, and with what."""
+"""What to run and how: the user's program, as a command line names it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VALUED, _FLAGS = "WX", "bBdEiIOPqRsSuvx"
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 
 
-# What starts one process for each rank, and the module that it is.
+# Launchers that start one process for each rank, and their modules.
 _LAUNCHERS = {"torchrun": "torch.distributed.run", "accelerate": "accelerate.commands.launch"}
 
 
@@ -28,7 +28,7 @@ class CommandError(Exception):
 
 @dataclass(frozen=True)
 class Target:
-    """What to run: a script with arguments, or a module (`python -m NAME`); with `variables` of the environment set."""
+    """What to run: a script with arguments, or a module (`python -m NAME`), with `variables` of the environment set."""
 
     script: Path | None
     module: str | None
@@ -37,7 +37,7 @@ class Target:
 
     @property
     def file(self) -> str | None:
-        """The program's own file, where the command names one."""
+        """The program's own file, if the command names one."""
         if self.script:
             return str(self.script)
         if self.starts_ranks:
@@ -47,8 +47,8 @@ class Target:
 
     @property
     def tests(self) -> tuple[str, ...] | None:
-        """The tests that it names, or their files, as pytest does: `FILE::CLASS::TEST`. What `unittest` is given with dots is looked for
-        from here. None where it runs no tests."""
+        """The tests that it names, or their files, as pytest does: `FILE::CLASS::TEST`. Dotted names for `unittest` are looked up from the
+        working directory. None if it runs no tests."""
         if self.module == "unittest":
             return tuple(found for word in self.argv if (found := _in_file(word)))
         return tuple(word for word in self.argv if ".py" in word) if self.module == "pytest" else None
@@ -60,25 +60,25 @@ class Target:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What the program's own file is given as `sys.argv[1:]`."""
+        """The `sys.argv[1:]` of the program's own file."""
         if self.starts_ranks:
             return self.argv[self.argv.index(self.file) + 1 :] if self.file is not None else ()
         return self.argv if self.tests is None else ()
 
     @property
     def text(self) -> str:
-        """What the program's own file holds; empty where there is none."""
+        """The content of the program's own file; empty if there is none."""
         file = self.file
         return Path(file).read_text(encoding="utf-8", errors="replace") if file is not None and os.path.isfile(file) else ""
 
     @property
     def names_a_gpu(self) -> bool:
-        """Whether the program's own file speaks of CUDA."""
+        """Whether the program's own file mentions CUDA."""
         return "cuda" in self.text
 
     def hand_over_variables(self) -> None:
-        """Set the variables of the command for all that is started from here on: the program, its control, the candidates. What the
-        program's own file asks for by name it reads here as it does alone: a variable of its own is often what switches it on."""
+        """Set the variables of the command for everything that is started from here on: the program, its control, the candidates. Variables
+        that the program's own file names are passed on as well, as when it runs alone: often, one of them is what switches it on."""
         environment.hand_over(dict(self.variables), os.environ)
         environment.pass_what_is_named(self.text, os.environ)
 
@@ -94,8 +94,8 @@ class Target:
 
 @dataclass(frozen=True)
 class Launch:
-    """How a program is started: the interpreter, the working directory, the whole environment, the arguments, the sandbox (`box`), and
-    the directories that it may `write` to there. `linked`: it starts in a directory of its own, with links to what is in `cwd`."""
+    """How a program is started: the interpreter, the working directory, the whole environment, the arguments, the sandbox (`box`), and the
+    directories that it may `write` to there. `linked`: it starts in a directory of its own, with links to the content of `cwd`."""
 
     python: str
     cwd: Path
@@ -107,7 +107,7 @@ class Launch:
 
 
 def _in_file(name: str) -> str | None:
-    """What `python -m unittest NAME` runs, as `FILE::CLASS::TEST`; None where no such file is here."""
+    """What `python -m unittest NAME` runs, as `FILE::CLASS::TEST`; None if there is no such file here."""
     if name.endswith(".py") and os.path.isfile(name):
         return name
     parts = name.split(".")
@@ -116,8 +116,8 @@ def _in_file(name: str) -> str | None:
 
 
 def target_of_command(command: str) -> Target:
-    """The Python program that the command line `command` runs. Assignments may stand before it, as a shell and `env` have them. Raises
-    CommandError where it is not `pytest ...`, `python SCRIPT ...`, `python -m MODULE ...`, `torchrun ...` or `accelerate launch ...`."""
+    """The Python program that the command line `command` runs. Assignments may come before it, as in a shell and after `env`. Raises
+    CommandError if it is not `pytest ...`, `python SCRIPT ...`, `python -m MODULE ...`, `torchrun ...` or `accelerate launch ...`."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -133,7 +133,7 @@ def target_of_command(command: str) -> Target:
 
 
 def _program(words: list[str]) -> Target:
-    """What the words of a command run. Raises CommandError where it is no Python program."""
+    """What the words of a command run. Raises CommandError if that is not a Python program."""
     first, rest = Path(words[0]).name, words[1:]
     if first in ("pytest", "py.test"):
         return Target(None, "pytest", tuple(rest))
@@ -148,8 +148,8 @@ def _program(words: list[str]) -> Target:
 
 
 def _of_python(words: list[str]) -> Target | None:
-    """What an interpreter's arguments run; None for code given in the command or on standard input. Raises CommandError
-    where one is an option that this interpreter does not have."""
+    """What an interpreter's arguments run; None for code in the command or on standard input. Raises CommandError if one of them is not a
+    known option."""
     while words and words[0].startswith("-") and words[0] != "-":
         word, words = words[0], words[1:]
         for place, letter in enumerate(word[1:], 2):

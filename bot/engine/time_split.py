@@ -1,8 +1,8 @@
 """How a job divides its budget.
 
-The first runs (the capture and its control) may take a third, the proof a sixth: at least half is the search's. On a busy machine
-a run that does not end is cut off only at two thirds, so that it has had its own time before it is called a hang; what `--hang-after`
-sets goes before this.
+The first runs (the capture and its control) may take a third and the proof a sixth, so the search has at least half. On a busy machine a
+run that does not end is cut off only at two thirds, so that it has had its own time before it is called a hang. `--hang-after` takes
+precedence over this.
 """
 
 from __future__ import annotations
@@ -17,34 +17,34 @@ from bot.models.failure import Kind
 from bot.oracle.budget import Budget
 from bot.workers.process import START
 
-# Of the budget, the share of the first runs by their own time, and by the time that passes.
+# The budget's share for the first runs, by their own time and by the time that passes.
 FIRST_SHARE, FIRST_MOST = 1 / 3, 2 / 3
-# Of the budget, the share in which an interpreter has to say what it needs, before anything is run.
+# The budget's share in which an interpreter has to say what it needs, before anything is run.
 ASK_SHARE = 0.1
-# Of the budget, the share in which a program that passed may be run again.
+# The budget's share in which a program that passed may be run again.
 AGAIN_SHARE = 1 / 6
-# Of the budget, the share that is kept for verification and writing, and its bounds in seconds.
+# The budget's share that is kept for verification and writing, and its bounds in seconds.
 RESERVE_SHARE, RESERVE_LEAST, RESERVE_MOST = 0.15, 10.0, 120.0
-# Of the budget, the share in which the proof of a hang has to fit, and the bounds of the time after which its runs count as hanging.
+# The budget's share in which the proof of a hang has to fit, and the least time, in seconds, after which its runs count as hanging.
 PROOF_SHARE, LEAST_HANG = 1 / 6, 20.0
-# Seconds of a run's own time. One that was given less cannot show that the program does not end.
+# Seconds of a run's own time. A run that got less cannot show that the program does not end.
 LEAST_SAMPLED = 20.0
-# Queries that have to fit into the search for a hang to make it worth beginning: each takes as long as it is waited for.
+# The search for a hang begins only if this many queries fit into it: each takes as long as it is waited for.
 LEAST_QUERIES = 3
 
 
 def of_first_runs(options: Options, budget: Budget) -> Budget:
-    """The part of the `budget` in which the first runs have to end, as `options` have it."""
+    """The part of the `budget` in which the first runs have to end, according to `options`."""
     return budget.part(None if options.hang_after is not None else options.budget * FIRST_MOST)
 
 
 def first_run(options: Options) -> float:
-    """Seconds of its own time that the program may take before it is said not to end, by `options`."""
+    """Seconds of its own time that the program may take before it is said not to end, according to `options`."""
     return options.budget * FIRST_SHARE if options.hang_after is None else options.hang_after + START
 
 
 def hang_limit(options: Options, waited: float) -> float:
-    """Seconds after which a candidate hangs, where the program itself did not end in `waited` seconds and `options` name no limit."""
+    """Seconds after which a candidate hangs, if the program itself did not end in `waited` seconds and `options` set no limit."""
     fits = options.budget * PROOF_SHARE / options.verify_runs - START
     return min(waited, max(LEAST_HANG, fits))
 
@@ -52,8 +52,8 @@ def hang_limit(options: Options, waited: float) -> float:
 def reserve(options: Options, reproduction: Reproduction | None = None, confirmed: float = 0.0) -> float:
     """Seconds of the budget in `options` to keep from the search.
 
-    Once there is a `reproduction`, at least those of the proof: its first run, the rest side by side, each as long as the program took, or
-    as one proof with a single run and its controls did, in `confirmed` seconds.
+    Once there is a `reproduction`, at least the time of the proof: its first run, then the rest in parallel. Each run is expected to take
+    as long as the program did or, if that is more, as one proof with a single run and its controls did (`confirmed` seconds).
     """
     kept = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
     if reproduction is not None:
@@ -64,10 +64,10 @@ def reserve(options: Options, reproduction: Reproduction | None = None, confirme
 def keeping_for_proof(
     confirms: Callable[[SearchResult, Budget], bool], budget: Budget, options: Options, reproduction: Reproduction
 ) -> Callable[[SearchResult, Budget], bool]:
-    """`confirms`, which runs a step of the search alone: by what that took the `budget` keeps from the search what the proof will take.
+    """Wraps `confirms`, which runs a step of the search alone: from the time that this took, the `budget` keeps what the proof will take.
 
-    `options` say how often a script is run there, and the `reproduction` how it fails. A small script is no measure of its proof on a
-    machine where starting is slow, nor is the program, which is run without controls.
+    `options` say how often the proof runs a script, and the `reproduction` how it fails. A small script is not a measure of its proof on a
+    machine where starting is slow, nor is the program, which runs without controls.
     """
 
     def timed(step: SearchResult, part: Budget) -> bool:
@@ -81,7 +81,7 @@ def keeping_for_proof(
 
 
 def _proof(options: Options, reproduction: Reproduction, once: float) -> float:
-    """Seconds that the proof takes, where the program takes `once`."""
+    """Seconds that the proof takes, if the program takes `once`."""
     if reproduction.failure.kind is Kind.HANG:
         return (reproduction.hang_after + START) * options.verify_runs
     width = verify.at_once(reproduction.failure)
@@ -96,10 +96,10 @@ def _once(reproduction: Reproduction) -> float:
 
 
 def enough(options: Options, reproduction: Reproduction, budget: Budget) -> float | None:
-    """The budget that would do, in seconds, where what is left of `budget` is too little to search for a program as slow as that of the
-    `reproduction`; None where it is not. `options` say how often it has to be proven.
+    """The budget, in seconds, that would be enough, if what is left of `budget` is too little to search for a program as slow as that of
+    the `reproduction`; None if it is enough. `options` say how often it has to be proven.
 
-    Its own time counts: a machine that is busy now may be free in a minute, and a search that is cut off loses nothing.
+    Only the program's own time counts: a machine that is busy now may be free in a minute, and a search that is cut off loses nothing.
     """
     once = reproduction.capture.outcome.seconds
     query = reproduction.hang_after / 3 if reproduction.failure.kind is Kind.HANG else once

@@ -1,4 +1,4 @@
-"""The accepted steps of a search, and how it goes back behind one that a warm worker took by mistake."""
+"""The accepted steps of a search, and how it goes back to before one that a warm worker accepted by mistake."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bot.sandbox.sandbox import NoSandbox
 from bot.workers.pool import PoolError
 from bot.workers.process import Interrupted
 
-# A search goes back behind a step that did not fail alone at most this often.
+# A search goes back to before a step that did not fail alone at most this often.
 MOST_SLIPS = 3
 
 Reduction = TypeVar("Reduction")
@@ -24,8 +24,8 @@ Reduction = TypeVar("Reduction")
 class Trail:
     """The steps, and the last of them that a fresh process confirmed.
 
-    The search adds the steps in its thread, confirmations come from another. `offer` is told each step and its position; it raises
-    `Slipped` where an earlier one does not fail alone. `latest` gives the index of the last of some steps that does, `say` tells people.
+    The search adds the steps in its thread; confirmations come from another. `offer` gets each step and its position; it raises `Slipped`
+    if an earlier one does not fail alone. `latest` gives the index of the last of some steps that does, `say` tells people.
     """
 
     def __init__(
@@ -40,14 +40,14 @@ class Trail:
         self._best: SearchResult | None = None
         self._confirmed: SearchResult | None = None
         self._confirmed_at = 0
-        self._abandoned = 0  # the steps before this position are left behind
+        self._abandoned = 0  # the steps before this position are abandoned
         self._slips = 0
         self._may_go_back = False
         self._steady = True
 
     @property
     def best(self) -> SearchResult | None:
-        """The last that was accepted or noted."""
+        """The last program that was accepted or noted."""
         with self._lock:
             return self._best
 
@@ -58,15 +58,15 @@ class Trail:
             return self._confirmed
 
     def confirm(self, position: int) -> None:
-        """Remember that a fresh process confirmed the step at this position."""
+        """Remember that a fresh process confirmed the step at this `position`."""
         with self._lock:
             self._confirmed = self._steps[position]
             self._confirmed_at = max(self._confirmed_at, position)
 
     def slips_of(self, rate: float) -> list[SearchResult]:
-        """The steps among which one slipped, by the `rate` (0 to 1) at which the last one fails alone: those since the confirmed one. All
-        of them where it fails only now and then, and the original always: a single run that confirmed one says little. None where
-        nothing slipped, or where there is only one.
+        """The steps one of which slipped, given the `rate` (0 to 1) at which the last one fails alone: those since the confirmed one. All
+        steps if it fails only sometimes while the original always does: the single run that confirmed a step says little. Empty if nothing
+        slipped, or if there is only one step.
         """
         with self._lock:
             now_and_then = 0.0 < rate < 1.0 and self._steady
@@ -78,7 +78,7 @@ class Trail:
             return len(self._steps)
 
     def note(self, best: SearchResult) -> None:
-        """Remember what is `best` without a step."""
+        """Remember `best` without adding a step."""
         with self._lock:
             self._best = best
 
@@ -86,7 +86,7 @@ class Trail:
         """Add a step. `steady`: its failure shows in every run.
 
         Raises:
-            Slipped: inside `past_slips`, where an earlier step does not fail alone.
+            Slipped: inside `past_slips`, if an earlier step does not fail alone.
         """
         with self._lock:
             self._steps.append(step)
@@ -96,13 +96,13 @@ class Trail:
         try:
             self._offer(step, position)
         except Slipped as slip:
-            # what shows only now and then does not show in each confirmation
+            # a failure that shows only sometimes does not show in each confirmation
             if self._may_go_back and steady and slip.position >= self._abandoned and self._slips < MOST_SLIPS:
                 raise
 
     def rescued(self, search: Callable[[], SearchResult], keep: Callable[[], object]) -> SearchResult:
-        """What the `search` comes to. Where a pass of ours fails in it, the step that stands, with what failed as its fault; `keep` is
-        called while that is handled.
+        """The result of the `search`. If a pass of ours fails in it, the best step so far, with what failed as its fault; `keep` is called
+        while that is handled.
         """
         try:
             return search()
@@ -117,7 +117,7 @@ class Trail:
             return replace(best, fixed_point=False, fault=fault)
 
     def past_slips(self, reduce: Callable[[SearchResult], Reduction], step: SearchResult, reject: Callable[[str], None]) -> Reduction:
-        """Run `reduce` from a step on, and again from before one that did not fail alone; `reject` is told the text of that one."""
+        """Run `reduce` from a `step` on, and again from before one that did not fail alone; `reject` gets the text of that one."""
         while True:
             try:
                 self._may_go_back = True
@@ -137,7 +137,7 @@ class Trail:
             last = self._steps[-1]
         good = self._latest(steps)
         if good is None or good + 1 == len(steps):
-            return last  # nothing that could be said: the proof decides
+            return last  # nothing can be said: the proof decides
         reject(steps[good + 1].text)
         with self._lock:
             self._confirmed_at = self._abandoned = len(self._steps)

@@ -1,7 +1,7 @@
-"""The first eager control of a script that was made of a dump, in a process that has torch already.
+"""The first eager control of a script that was made from a dump, in a process that already has torch.
 
-Such a script is ours: it reads its files under their full paths, and has no arguments, no modules beside it and no children. So it does the
-same wherever it is run, and need not wait for another interpreter to import torch. Scripts that people wrote are run as they run them.
+Such a script is ours: it reads its files by their full paths, and has no arguments, no modules next to it and no children. So it does the
+same wherever it runs, and need not wait for another interpreter to import torch. Scripts that people wrote are run as they run them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from bot.reduce.candidate import BudgetSpent
 from bot.workers.pool import Pool, PoolError
 from bot.workers.process import START
 
-# Given the seconds that it may take, and the budget: how the control ended, if it passed; else None.
+# Takes the seconds that it may run and the budget, and returns how the control ended if it passed, else None.
 WarmControl = Callable[[float, Budget], Outcome | None]
-# What is made into a script of graphs alone.
+# The inputs that become a script of nothing but graphs.
 _OF_GRAPHS = ("runnable", "launcher", "debug_dir", "trace", "exported_program", "package")
 
 
 def warm_control(pool: Pool, options: Options) -> WarmControl | None:
-    """What asks the `pool` for the control of the program in `options`; None where that is no script of ours."""
+    """A function that asks the `pool` for the control of the program in `options`; None if that is not a script of ours."""
     if options.taken is None or options.taken.taken_as not in _OF_GRAPHS or options.unusable:
         return None
     text = options.target.text
@@ -33,10 +33,10 @@ def warm_control(pool: Pool, options: Options) -> WarmControl | None:
         try:
             outcome, _ = dispatch(pool, budget, Question(text, "control", seconds))
         except (BudgetSpent, PoolError):
-            return None  # a process of its own says it in its own words
+            return None  # a separate process reports it in its own words
         if outcome.status != "ok" or not outcome.calls or outcome.raised:
             return None
-        # what it took is compared with what a whole process takes
+        # its time is compared with that of a whole process
         return outcome.model_copy(update={"seconds": outcome.seconds + START})
 
     return ask

@@ -1,4 +1,4 @@
-"""What the sandbox kept from a program, told from what ended it: never a program that "did not reproduce"."""
+"""What the sandbox kept from a program, told from how that ended. Such a program never counts as one that "did not reproduce"."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bot.failure.outcome import Outcome
 from bot.sandbox import private_tmp
 from bot.sandbox.sandbox import Sandbox
 
-# The words of Python, of the C library and of the packages that fetch models.
+# Messages of Python, of the C library and of the packages that fetch models.
 _NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Network is unreachable|Network unreachable"
     r"|Failed to establish a new connection|Max retries exceeded with url|urlopen error|LocalEntryNotFoundError|OfflineModeIsEnabled"
     r"|couldn't connect to .https?://|Cannot find the requested files in the (?:local|disk) cache|Could not resolve host|\[Errno 101\]"
 )
-# The words of a process group's store, and of gloo, where there are no sockets.
+# Messages of a process group's store, and of gloo, if there are no sockets.
 _GROUP = re.compile(
     r"server socket has failed to (?:bind|listen).*(?:ENETUNREACH|EACCES|EPERM|network is unreachable|permission denied)"
     r"|client socket has failed to connect.*Network is unreachable|Cannot resolve \S+ to a \(local\) address",
@@ -32,13 +32,13 @@ _MISSING = re.compile(
 )
 _SOCKET = re.compile(r'File "[^"\n]*/(?:socket|multiprocessing/connection)\.py", line (?:.*\n){1,12}PermissionError: \[Errno 13\]')
 _REFUSED = re.compile(rf"{_DENIED}|Operation not permitted", re.IGNORECASE)
-_ENDS = 30_000  # characters of what was printed
+_ENDS = 30_000  # characters at the end of the output
 
 
 def withheld(outcome: Outcome, box: Sandbox | None, failure: str | None = None) -> Ended | None:
-    """What the sandbox `box` kept from the run of this `outcome`, as the end of the job; None where it was nothing.
+    """What the sandbox `box` kept from the run with this `outcome`, as the end of the job; None if it kept nothing.
 
-    `failure` are the words of a failure that could be minimized, empty for a crash: where there is one, they alone tell.
+    `failure` holds the words of a failure that could be minimized, empty for a crash; if given, only these count.
     """
     if box is None or not box.on:
         return None
@@ -56,7 +56,7 @@ def withheld(outcome: Outcome, box: Sandbox | None, failure: str | None = None) 
         path = match[1] or match[2]
         if _is_ours(path):
             where = "it may write in a copy of its working directory, in its home and its temporary directory alone"
-            # what is not there was to be written
+            # a file that does not exist was to be written
             how = "--read PATH lets it read there; " if os.path.exists(path) else ""
             said = f"the sandbox keeps {path} from the program: {how}{where}"
             return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
@@ -73,16 +73,16 @@ def withheld(outcome: Outcome, box: Sandbox | None, failure: str | None = None) 
             said = f"the program looks into its home directory, which is an empty one in the sandbox, for {below}"
             return Ended("error", "needs_file", said, machine_fault="no home")
     last = last_line(outcome) if failure is None else failure
-    # an operation that a GPU does not permit, as in a capture of CUDA graphs, is a failure like others
+    # an operation that a GPU does not permit, as in a capture of CUDA graphs, is a failure like any other
     refused = _REFUSED if failure is None else re.compile(_DENIED)
     if outcome.status != "ok" and refused.search(last) and not _FILE.search(last):
-        # native code says no name
+        # native code does not name the file
         said = f"the program was refused something that the sandbox may have kept from it: {last[:300]}"
         return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
     return None
 
 
 def _is_ours(path: str) -> bool:
-    """Whether nothing but the sandbox kept a program from this path: we may read it, or write there."""
+    """Whether only the sandbox kept this path from a program: we can read it, or write there."""
     folder = os.path.dirname(os.path.abspath(path))
     return os.access(path, os.R_OK) or os.access(folder, os.W_OK)

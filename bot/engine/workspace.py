@@ -15,14 +15,14 @@ from pathlib import Path
 from bot.models.result import CONTENTS, Files, Result
 from bot.sandbox.files import copy_plain_file, copy_plain_tree, remove
 
-# What a system says of a disk, or of what an account may write on it.
+# The errors of a full disk, and of a limit on what an account may write.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _MARK = "result.json"
-_NEW = ".new"  # what is at the end of the name of a file that is being written
+_NEW = ".new"  # suffix of a file that is being written
 
 
 def sha256_of(path: Path) -> str:
-    """The hash of what the file `path` holds."""
+    """The SHA-256 of the content of the file `path`."""
     digest = hashlib.sha256()
     with open(path, "rb") as opened:
         while block := opened.read(1 << 20):
@@ -43,7 +43,7 @@ class Workspace:
         self.ledger = self.root / "reduction.jsonl"
         self.repro = self.root / "repro.py"
         self.exported = self.root / "exported_program.pt2"
-        self.exported_text = self.exported.with_suffix(".txt")  # what prints it, written beside it
+        self.exported_text = self.exported.with_suffix(".txt")  # its printed form, written next to it
         self.kernel = self.root / "kernel.py"
         self.result = self.root / _MARK
         self.dump = self.original / "pytorch"  # of PyTorch's own dumper
@@ -51,9 +51,9 @@ class Workspace:
         self.work = self.original / "work"
 
     def prepare(self, program: Path | None = None, *, resume: bool, first: Callable[[], Result] | None = None) -> None:
-        """Make the directory ready; what an earlier run left is kept only to resume from it. `program`: the file that is to be run.
+        """Make the directory ready; what an earlier run left is kept only to resume from it. `program` is the file that will be run.
 
-        `first` gives the result that is there before anything else is, by which the directory is known as ours; None: one is there.
+        `first` gives the result that is written before anything else, by which the directory is known to be ours; None if there is one.
 
         Raises:
             NotOurs: it holds something else.
@@ -90,12 +90,12 @@ class Workspace:
             return False
 
     def _holds_another(self, program: Path) -> bool:
-        """Whether the program that was kept beside the result is not this one."""
+        """Whether the program kept next to the result is not this one."""
         kept = {path.name: path for path in self.original.glob("*.py")}
         return bool(kept) and (program.name not in kept or kept[program.name].read_bytes() != program.read_bytes())
 
     def earlier(self) -> Result | None:
-        """The result that an earlier run left, where it can be read."""
+        """The result that an earlier run left, if it can be read."""
         try:
             return Result.model_validate_json(self.result.read_text(encoding="utf-8"))
         except (OSError, ValueError):
@@ -106,7 +106,7 @@ class Workspace:
         self._put(path, lambda new: new.write_text(text, encoding="utf-8"))
 
     def keep(self, program: Path) -> None:
-        """Keep the file `program` beside the result, as it is now: whole, as by it a run is known that may be resumed."""
+        """Keep the file `program` next to the result, as it is now. It is written whole: a run that may be resumed is known by it."""
         self._put(self.original / program.name, lambda new: shutil.copyfile(program, new))
 
     def _put(self, path: Path, make: Callable[[Path], object]) -> None:
@@ -115,7 +115,7 @@ class Workspace:
             make(new)
             os.replace(new, path)
         except OSError:
-            new.unlink(missing_ok=True)  # half a file would make the directory somebody else's
+            new.unlink(missing_ok=True)  # half a file would make the directory look like somebody else's
             raise
 
     def save(self, result: Result) -> None:
@@ -123,7 +123,7 @@ class Workspace:
         self.write(self.result, result.to_json())
 
     def files(self, *, repro: bool, exported: bool, kernel: bool) -> Files:
-        """The files that are there, of those that this job may have written: the `repro`, the `exported` program with its text, and the
+        """The files that exist, of those that this job may have written: the `repro`, the `exported` program with its text, and the
         `kernel`."""
 
         def name(path: Path, written: bool) -> str | None:
@@ -138,13 +138,14 @@ class Workspace:
         return Files(**found, sha256={one: sha256_of(self.root / one) for one in found.values() if one})
 
     def bring_exported(self, place: Path) -> None:
-        """Bring the exported program that a worker wrote into the directory `place`, until its script is proven."""
+        """Bring the exported program, which a worker wrote into the directory `place`, into the work directory until its script is
+        proven."""
         for path in (self.exported, self.exported_text):
             with contextlib.suppress(OSError):
                 copy_plain_file(place / path.name, self.work / path.name)
 
     def publish(self, *, exported: bool, kernel: str | None) -> None:
-        """Put the `exported` program, if there is one, and the script of the `kernel` beside the repro that they belong to."""
+        """Put the `exported` program, if there is one, and the script of the `kernel` next to the repro that they belong to."""
         for path in (self.exported, self.exported_text) if exported else ():
             with contextlib.suppress(OSError):
                 os.replace(self.work / path.name, path)
@@ -152,18 +153,18 @@ class Workspace:
             self.write(self.kernel, kernel)
 
     def keep_dump(self) -> None:
-        """Keep what PyTorch's own dumper wrote, beside the original."""
+        """Keep what PyTorch's own dumper wrote, next to the original."""
         dumped = self.work / "capture" / "pytorch"
         if dumped.is_dir():
             copy_plain_tree(dumped, self.dump)
 
     def keep_traceback(self) -> None:
-        """Add the traceback of the exception that is handled to our log beside the original."""
+        """Add the traceback of the exception that is being handled to our log next to the original."""
         with contextlib.suppress(OSError), open(self.original / "torch-minify.log", "a", encoding="utf-8") as file:
             file.write(traceback.format_exc())
 
     def abandon(self) -> None:
-        """Leave an empty directory, where not even the result could be written: the same command is to work next time."""
+        """Leave an empty directory if not even the result could be written: the same command is to work next time."""
         shutil.rmtree(self.original, ignore_errors=True)
 
     def clean(self) -> None:
