@@ -11,10 +11,10 @@ from bot.reduce.candidate import BudgetSpent
 
 
 class Budget:
-    """A number of seconds that begins to run at once, and whether the work is still wanted.
+    """A number of seconds that starts to run at once, and whether the work is still wanted.
 
-    `seconds` is the whole of it; the last `reserve` seconds are kept from the search, for verification and writing. `clock` gives
-    the time in seconds. A budget with a `parent` is cancelled with it.
+    `seconds` is the total; the last `reserve` seconds are kept from the search, for verification and writing. `clock` gives the time in
+    seconds. A budget with a `parent` is cancelled with it.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class Budget:
         self._cancelled = threading.Event()
 
     def part(self, seconds: float | None = None) -> Budget:
-        """The same time, or its first `seconds`, without the reserve, for a piece of the work that can be cancelled alone."""
+        """The same time, or its first `seconds`, without the reserve, for a piece of the work that can be cancelled on its own."""
         return Budget(self.seconds if seconds is None else seconds, clock=self.clock, parent=self)
 
     def left(self) -> float:
@@ -41,7 +41,7 @@ class Budget:
         return self.started + self.seconds - self.reserve - self.clock()
 
     def remaining(self) -> float:
-        """Seconds left of the whole, the reserve included; 0 when it is over."""
+        """Seconds left in total, including the reserve; 0 when it is over."""
         return max(0.0, self.started + self.seconds - self.clock())
 
     def cancel(self) -> None:
@@ -49,11 +49,11 @@ class Budget:
         self._cancelled.set()
 
     def should_continue(self) -> bool:
-        """Whether nobody has cancelled the work. The reserve is for what still runs when no time is left."""
+        """Whether nobody has cancelled the work. It may go on when no time is left: that is what the reserve is for."""
         return not self._cancelled.is_set() and (self._parent is None or self._parent.should_continue())
 
     def sleep(self, seconds: float) -> None:
-        """Wait for so many seconds, or until this budget itself is cancelled."""
+        """Wait for this many `seconds`, or until this budget itself is cancelled."""
         self._cancelled.wait(seconds)
 
     @property

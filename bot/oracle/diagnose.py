@@ -1,5 +1,5 @@
-"""Where a program goes wrong, asked of a worker once before a search: at which values wrong numbers begin, from which operations
-refused code was made, and how the function that holds a failing line is called."""
+"""Where a program goes wrong, asked of a worker once before a search: at which values wrong numbers begin, from which operations rejected
+code was made, and how the function that holds a failing line is called."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from bot.reduce.source.passes.inner_call import InnerCall
 
 @dataclass(frozen=True)
 class Localized:
-    """Names of values: where an error begins, in program order, those that are wrong, and wrong ones that reach no output."""
+    """Names of values: where an error begins (`first`, in program order), those that are `wrong`, and the `harmless` ones, which are wrong
+    but reach no output."""
 
     first: tuple[str, ...] = ()
     wrong: frozenset[str] = frozenset()
@@ -26,30 +27,30 @@ class Localized:
 
     @property
     def exposable(self) -> frozenset[str] | None:
-        """The names that may become outputs: a harmless difference upstream must not become the bug. None: any."""
+        """The names that may become outputs: a harmless difference upstream must not become the bug. None for any."""
         return self.all - self.harmless if self.harmless else None
 
     @property
     def chain(self) -> frozenset[str] | None:
-        """The way of the error through the program: a smaller one without any of it shows something else. None: it is not known."""
+        """The path of the error through the program: a smaller program without any of it shows something else. None if it is not known."""
         return self.wrong or None
 
     def guesses(self, strict: bool) -> list[frozenset[str]]:
-        """Operations to ask alone, before any search; without `strict` those that reach no output are left out."""
+        """Operations to ask about alone, before any search; unless `strict`, those that reach no output are left out."""
         return [frozenset({name}) for name in self.first if strict or name not in self.harmless]
 
 
-# Of the windows in which the beginning of an error is looked for, so many at a time: each is compiled on its own.
+# The number of windows that are searched for the beginning of an error at a time: each is compiled on its own.
 WIDTH = max(1, min(4, CPUS // 4))
 # Asks a worker, unless nobody needs the answer any more.
 Answers = Callable[..., tuple[Outcome, Facts]]
 
 
 def localize(answer: Answers, text: str, program: Program, limit: float, *, beginning: bool = False, width: int | None = None) -> Localized:
-    """Ask a worker to compare the values of the script `text` one by one; empty where it cannot be done.
+    """Ask a worker to compare the values of the script `text` one by one; empty if that cannot be done.
 
-    `answer` asks, with a `limit` in seconds; `program` is what the script was rendered from. With `beginning` only as many values are
-    compared as are needed to see where the error begins first, by so many workers (`width`, None: as the machine has room for) at a time.
+    `answer` asks, with a `limit` in seconds; `program` is what the script was rendered from. With `beginning`, only as many values are
+    compared as it takes to see where the error begins first, by `width` workers at a time (None: as many as the machine has room for).
     """
     recipe = program.recipe
     question = Question(text, "localize", limit, strict=recipe.strict, tolerance=recipe.tolerance, beginning=beginning)
@@ -69,7 +70,7 @@ def localize(answer: Answers, text: str, program: Program, limit: float, *, begi
 
 
 def _beginning(answer: Answers, question: Question, values: int, width: int) -> Facts | None:
-    """The facts of the first window of all these `values` that has a wrong one; None where a window before it could not be compared."""
+    """The facts of the first window of all these `values` that has a wrong one; None if an earlier window could not be compared."""
     windows = [(0, FEW_VALUES)]
     while windows[-1][1] < values:
         start = windows[-1][1]
@@ -87,20 +88,20 @@ def _beginning(answer: Answers, question: Question, values: int, width: int) -> 
                     break
             return facts
         finally:
-            # nobody waits for the windows behind it
+            # nobody waits for the windows after it
             settled.set()
             for future in asked:
                 future.cancel()
 
 
 def operations(values: Iterable[Iterable[str]], program: Program) -> list[frozenset[str]]:
-    """Sets of operations of `program` from sets of `values` of its script, where the last operation is in the return statement."""
+    """Sets of operations of `program` from sets of `values` of its script, whose return statement holds the last operation."""
     returned = next(refs(program.graph.output), RETURNED)
     return [frozenset(returned if name == RETURNED else name for name in names) for names in values]
 
 
 def inner_calls(answer: Callable[[Question], tuple[Outcome, Facts]], text: str, lines: tuple[int, ...], limit: float) -> list[InnerCall]:
-    """How the functions that hold the `lines` (1-based) of the script `text` are called by what is compiled, the innermost first.
+    """How compiled code calls the functions that hold the `lines` (from 1) of the script `text`, the innermost first.
 
     `answer` asks a worker, with a `limit` in seconds.
     """

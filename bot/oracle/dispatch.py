@@ -1,4 +1,4 @@
-"""Asking the pool one question: what the machine broke is asked again, and what nobody needs any more is taken back."""
+"""Asks the pool one question: it is asked again if the machine broke it, and taken back if nobody needs it any more."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from bot.reduce.candidate import BudgetSpent
 from bot.workers.fresh import FreshProcesses
 from bot.workers.pool import Asked, Pool
 
-# How often a question is asked again whose answer was no fault of the candidate.
+# How often a question is asked again whose answer was not the candidate's fault.
 RETRIES = 2
-# Seconds between two looks at whether an answer is still needed.
+# Seconds between two checks of whether an answer is still needed.
 _BETWEEN = 0.05
 
 
@@ -24,7 +24,7 @@ class Cancelled(Exception):
 
 
 def never() -> bool:
-    """Whether a question is cancelled that always needs its answer."""
+    """The `is_cancelled` of a question whose answer is always needed."""
     return False
 
 
@@ -34,7 +34,7 @@ def dispatch(
     """What a worker of `pool` makes of `question`: its outcome, and all facts that it sent.
 
     Raises:
-        Cancelled: `is_cancelled` gave True.
+        Cancelled: `is_cancelled` returned True.
         BudgetSpent: `budget` is spent.
         PoolError: there is no worker.
     """

@@ -1,4 +1,4 @@
-"""The judge: runs a candidate's script in a warm child, by a criterion and a plan, and says what it showed."""
+"""The judge: runs a candidate's script in a warm child, under a criterion and a plan, and says what it showed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from bot.workers.process import HANG_RATIO
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 # A program that fails is run this many times more, to see whether it always does.
 CHECKS = 4
-# Where a failing run takes longer than this, the control, which takes some hundredths of a second, is asked first.
+# If a failing run takes longer than this, the control, which takes some hundredths of a second, comes first.
 EXPENSIVE_RUN_SECONDS = 1.0
 # The limit for a run without the compiler: this many times the longest that passed, and at least this many seconds.
 EAGER_TIMES, LEAST_EAGER = 20, 6.0
@@ -37,10 +37,10 @@ EAGER_TIMES, LEAST_EAGER = 20, 6.0
 class Judgment:
     """What a candidate showed.
 
-    `signature` is its failure, where it has one. Of one that is the same: `own_words` are what it says in the program's own words,
-    `blamed` sets of values that the failure names, the narrowest first, `seconds` what its run took, and `control_ended_later` whether
-    its control ended behind the failure, `instead_of_float64` why eager itself, moved by its
-    rounding, stood for float64 (empty: it did not).
+    `signature` is its failure, if it has one. If that is the same: `own_words` are what it says in the program's own words, `blamed` are
+    sets of values that the failure names, the narrowest first, `seconds` is the time of its run, `control_ended_later` says whether its
+    control ended after the failure, and `instead_of_float64` why eager itself, moved by its rounding, stood in for float64 (empty if it did
+    not).
     """
 
     verdict: Verdict
@@ -58,13 +58,13 @@ class Judgment:
 
 
 def cannot_be_float64(control: Outcome) -> str:
-    """Why a script has no float64 form, as the outcome of its `control` in float64 says; empty where it has one."""
+    """Why a script has no float64 form, according to the outcome of its `control` in float64; empty if it has one."""
     if control.status == "memory":
         return "float64 needs more memory than there is"
     if control.status != "raised":
         return ""
     if Fp64Impossible.__name__ not in control.text:
-        # the backward comes after the call that was made in float64: what it runs anew, or is the program's own, is as eager has it
+        # the backward comes after the call that was made in float64: what it recomputes, or is the program's own, is as in eager
         failed = signature_of(control)
         alone = failed is not None and failed.backward and not raises_by_itself(control.text, ("raise", "assert"))
         return failed.line()[:300] if failed is not None and alone else ""
@@ -72,7 +72,7 @@ def cannot_be_float64(control: Outcome) -> str:
 
 
 class _Durations:
-    """How long runs take, measured as they are made by several threads."""
+    """How long runs take, as measured by several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -99,7 +99,7 @@ class _Durations:
 
 
 class Judge:
-    """Asks the `pool` under `limits`, until the `budget` is spent. What it is asked, and how it judges that, comes with each question."""
+    """Asks the `pool` under `limits`, until the `budget` is spent. Each question brings its own criterion and plan."""
 
     def __init__(self, pool: Pool | FreshProcesses, budget: Budget, limits: Limits = Limits()) -> None:  # noqa: B008 - frozen
         self.pool, self.budget, self.limits = pool, budget, limits
@@ -113,26 +113,26 @@ class Judge:
 
     @property
     def isolation(self) -> str:
-        """What else an answer depends on: in which sort of process a script runs."""
+        """What else an answer depends on: the sort of process that a script runs in."""
         if isinstance(self.pool, FreshProcesses):
             return "fresh, with caches of graphs" if self.pool.graph_caches else "fresh"
         return "warm"
 
     def in_fresh_processes(self, *, graph_caches: bool = False) -> Judge:
-        """The same judge, who has each script run in a process that has imported nothing. `graph_caches`: with torch's own."""
+        """The same judge, which runs each script in a process that has imported nothing; with `graph_caches`, torch's own are on."""
         pool = self.pool.pool if isinstance(self.pool, FreshProcesses) else self.pool
         return Judge(FreshProcesses(pool, graph_caches=graph_caches), self.budget, self.limits)
 
     def judge(
         self, text: str, criterion: Criterion, plan: RunPlan, is_cancelled: Callable[[], bool] = never, *, most: float = math.inf
     ) -> Judgment:
-        """What the script `text` shows, run as the `plan` says and held against the `criterion`; a run has `most` seconds.
+        """What the script `text` shows, run under the `plan` and compared by the `criterion`; a run has `most` seconds.
 
         Raises:
-            Cancelled: `is_cancelled` gave True.
+            Cancelled: `is_cancelled` returned True.
             BudgetSpent: the time is spent, or the job is interrupted.
         """
-        # Most candidates do not fail, so the control comes second. Where a run is expensive, an illegal program is sorted out first.
+        # Most candidates do not fail, so the control comes second. If a run is expensive, invalid programs are sorted out first.
         known = None
         if self._run_is_expensive(criterion) and not criterion.control_may_end_later:
             known = self._control(text, criterion, is_cancelled)
@@ -170,7 +170,7 @@ class Judge:
         )
 
     def question(self, text: str, criterion: Criterion, plan: RunPlan, seed: int = 0) -> Question:
-        """One run of the script `text` as the `plan` says, under the limit for the failure of the `criterion`, from this `seed`."""
+        """One run of the script `text` under the `plan`, with the limit for the failure of the `criterion`, from this `seed`."""
         task: Task = "origins" if plan.notes_blame else "run"
         return Question(text, task, self.limits.of(criterion.kind), stop_after=plan.stop_after, seed=seed)
 
@@ -179,9 +179,9 @@ class Judge:
         return criterion.shows(self.run(question, is_cancelled))
 
     def shows_for_other_seeds(self, question: Question, criterion: Criterion, is_cancelled: Callable[[], bool] = never) -> bool:
-        """Whether the `question` shows the failure of the `criterion` from each of some other seeds; `is_cancelled` as for `judge`."""
+        """Whether the `question` shows the failure of the `criterion` for each of some other seeds; `is_cancelled` as for `judge`."""
         seeds = [replace(question, seed=seed) for seed in range(1, CHECKS)]
-        if 2 * len(seeds) > CPUS:  # one that does not show it saves the others
+        if 2 * len(seeds) > CPUS:  # the first that does not show it saves the others
             return all(self.shows(one, criterion, is_cancelled) for one in seeds)
         with concurrent.futures.ThreadPoolExecutor(len(seeds)) as executor:
             return all(list(executor.map(lambda one: self.shows(one, criterion, is_cancelled), seeds)))
@@ -190,34 +190,34 @@ class Judge:
         """What a worker makes of a `question` that is not a query of a search.
 
         Raises:
-            Cancelled: `is_cancelled` gave True.
+            Cancelled: `is_cancelled` returned True.
             BudgetSpent: the time is spent, or the job is interrupted.
         """
         return dispatch(self.pool, self.budget, question, is_cancelled)
 
     def run(self, question: Question, is_cancelled: Callable[[], bool] = never) -> Outcome:
-        """The outcome of a `question`; raises as `judge` does, where `is_cancelled`, or out of time."""
+        """The outcome of a `question`; raises as `judge` does if `is_cancelled`, or out of time."""
         return dispatch(self.pool, self.budget, question, is_cancelled)[0]
 
     @property
     def usual_seconds(self) -> float:
-        """What the last run took that failed as it should; 0 before the first."""
+        """Seconds of the last run that failed as it should; 0 before the first."""
         return self._durations.failing
 
     @property
     def eager_limit(self) -> float:
-        """Seconds for a control. A loop that lost its end runs for ever in eager too; the controls that passed say how long is usual."""
+        """Seconds for a control. A loop that lost its end runs forever in eager too; the controls that passed show what is usual."""
         usual = self._durations.control
         return min(self.limits.run, max(LEAST_EAGER, EAGER_TIMES * usual)) if usual else self.limits.run
 
     def _run_is_expensive(self, criterion: Criterion) -> bool:
-        """Whether running a candidate costs so much more than its control that the control is better asked first."""
+        """Whether running a candidate costs so much more than its control that the control should come first."""
         return criterion.kind is Kind.HANG or self.usual_seconds > EXPENSIVE_RUN_SECONDS
 
     def _fails_for_all_seeds(self, text: str, criterion: Criterion, plan: RunPlan, is_cancelled: Callable[[], bool]) -> bool:
-        """Whether the failure shows for other random numbers too, where it may depend on them. A candidate of a seeded program has to keep
-        its seed then, as no number of draws is a proof. Where compiled code drew what eager draws, wrong results have to be wrong in that
-        mode as well: different random numbers alone are no wrong results."""
+        """Whether the failure also shows for other random numbers, if it may depend on them. A candidate of a seeded program then has to
+        keep its seed, since no number of draws is a proof. If compiled code drew what eager draws, wrong results have to be wrong in that
+        mode as well: different random numbers alone are not wrong results."""
         if criterion.across_forms or not (plan.seeded or criterion.may_depend_on_numbers):
             return True
         traits, whole = traits_of(text), replace(plan, stop_after=None, notes_blame=False)
@@ -232,9 +232,9 @@ class Judge:
         return self.shows_for_other_seeds(question, criterion, is_cancelled)
 
     def _control(self, text: str, criterion: Criterion, is_cancelled: Callable[[], bool], failed: str = "") -> Judgment:
-        """SAME where the script passes with the compiler taken out, as it has to. `failed` is what it said with the compiler."""
+        """SAME if the script passes with the compiler taken out, as it has to. `failed` is what it printed with the compiler."""
         limit = self.limits.hang_after / HANG_RATIO if criterion.kind is Kind.HANG else self.eager_limit
-        # a difference that eager shows as well, where memory holds something else, is no wrong number
+        # a difference that eager shows as well, if memory holds something else, is not a wrong number
         repeats = criterion.kind is Kind.ACCURACY
         control = self.run(Question(text, "control", limit, repeats=repeats), is_cancelled)
         later = False
@@ -255,8 +255,8 @@ class Judge:
         return Judgment(Verdict.SAME, control_ended_later=later)
 
     def _with_numbers(self, text: str, precision: Precision, is_cancelled: Callable[[], bool], failed: str) -> Judgment:
-        """SAME where the script passes with right numbers in this `precision` in place of the compiled ones. It may end behind where it
-        `failed` (empty: it may not)."""
+        """SAME if the script passes with right numbers in this `precision` in place of the compiled ones. It may end after the point where
+        it `failed` (empty: it may not)."""
         task: dict[Precision, Task] = {"fp64": "control_fp64", "spread": "control_spread"}
         right = self.run(Question(text, task[precision], self.limits.run), is_cancelled)
         instead = cannot_be_float64(right)

@@ -1,4 +1,4 @@
-"""Every question that was asked, on disk as it is answered: the memo of this run and of one that resumes it."""
+"""Every question that was asked, on disk as soon as it is answered: the memo of this run and of one that resumes it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def key_of(text: str, *terms: str) -> str:
 
 
 class Ledger:
-    """`reduction.jsonl` at `path`: a line for each query, appended at once. With `resume`, the lines that are there are known, of those
-    that were answered with the same `versions`, which may come later."""
+    """`reduction.jsonl` at `path`: a line for each query, appended at once. With `resume`, the lines that are there count, if they were
+    answered with the same `versions`, which may be filled in later."""
 
     def __init__(self, path: Path, *, resume: bool, versions: Mapping[str, str] = MappingProxyType({})) -> None:
         self.path = path
@@ -40,7 +40,7 @@ class Ledger:
                     entry = json.loads(line)
                     key, verdict = entry["key"], Verdict(entry["verdict"])
                 except (ValueError, KeyError, TypeError):
-                    continue  # a disk that was full cuts lines as well
+                    continue  # a full disk cuts lines as well
                 if verdict not in (Verdict.INFRA, Verdict.TIMEOUT):
                     self.known[key] = verdict
         else:
@@ -64,5 +64,5 @@ class Ledger:
                 file.write(json.dumps({"n": self.queries, "key": key, "verdict": verdict.value, **facts}) + "\n")
 
     def _here(self, key: str) -> str:
-        """The key of a question as it is answered with these versions: another torch may answer otherwise."""
+        """The key of a question as it is answered with these versions: another torch may answer differently."""
         return key_of(key, json.dumps(dict(self._versions), sort_keys=True)) if self._versions else key

@@ -1,4 +1,4 @@
-"""The oracle of one search: answers its candidates, by a criterion and a plan, and remembers every answer."""
+"""The oracle of one search: answers its candidates under a criterion and a plan, and remembers every answer."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from bot.reduce.graph.form import Meta
 from bot.reduce.graph.soundness import fault_of_meta
 from bot.reduce.source.settings import without_calls
 
-# Seconds beyond which a run is not made again only to see whether the failure always shows.
+# A run that takes more seconds than this is not repeated only to see whether the failure always shows.
 LONG = 5.0
-# A run takes much longer than another where it takes so many times as long, and so many seconds more.
+# A run takes much longer than another if it takes this many times as long, and this many seconds more.
 MUCH_LONGER, LEAST_LONGER = 1.5, 1.0
-# A candidate has this many times the seconds of the smallest program so far, and at least so many: what a slower one shows is no use.
+# A candidate gets this many times the seconds of the smallest program so far, and at least this many: a slower one is of no use.
 FAR_LONGER, LEAST_GIVEN = 4.0, 10.0
 
 
@@ -39,11 +39,11 @@ def _much_longer(seconds: float, standing: float) -> bool:
 
 @dataclass
 class Gleaned:
-    """What the answers of a job showed beside their verdicts."""
+    """What the answers of a job showed in addition to their verdicts."""
 
     by_products: dict[str, tuple[Signature, str]] = field(default_factory=dict)  # other failures, each with a script that shows it
     slipped: set[str] = field(default_factory=set)  # scripts that fail here, but not alone
-    seconds: dict[str, float] = field(default_factory=dict)  # that the runs of scripts took which were SAME
+    seconds: dict[str, float] = field(default_factory=dict)  # of the runs of scripts that were SAME
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,11 @@ class Begun:
 
 
 class ScriptOracle:
-    """Answers candidates: one is SAME when its failure matches the `criterion` and its eager control passes.
+    """Answers candidates: one is SAME if its failure matches the `criterion` and its eager control passes.
 
-    Up to `jobs` questions go to the `judge` at once. `on_answer` is told each answer. The memo in `ledger` is one for all stages: a text
-    has one answer to one question, whoever asks, and a question is the text, the criterion and the plan. `plan` is how the next
-    candidate is run: only `settle` learns of a better one. `seen` is what the job's other oracles learnt.
+    Up to `jobs` questions go to the `judge` at once. `on_answer` is called with each answer. All stages share the memo in `ledger`: a
+    question is the text, the criterion and the plan, and it has one answer, whoever asks. `plan` is how the next candidate is run: only
+    `settle` finds a better one. `seen` is what the job's other oracles learned.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class ScriptOracle:
         self._criterion, self._plan = criterion, plan
         self._on_answer = on_answer
         self.seen = seen or Gleaned()
-        self._pace: str | None = None  # the text that a slow one is slower than
+        self._pace: str | None = None  # the text that a slow one is compared with
 
     @property
     def criterion(self) -> Criterion:
@@ -111,7 +111,7 @@ class ScriptOracle:
         return ScriptOracle(judge, self.ledger, self._criterion, self._plan, jobs=self.jobs, on_answer=self._on_answer, seen=self.seen)
 
     def in_fresh_processes(self, *, graph_caches: bool = False) -> ScriptOracle:
-        """The same oracle, for which each script is run in a process that has imported nothing; `graph_caches`: see `Judge`."""
+        """The same oracle, which runs each script in a process that has imported nothing; `graph_caches`: see `Judge`."""
         judge = self.judge.in_fresh_processes(graph_caches=graph_caches)
         return ScriptOracle(judge, self.ledger, self._criterion, self._plan, jobs=self.jobs, seen=self.seen)
 
@@ -134,7 +134,7 @@ class ScriptOracle:
             return index > settled
 
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as executor:
-            # a text that stands here twice is asked once
+            # a text that occurs twice is asked once
             asked = {
                 index: executor.submit(self._answer, candidate, plan, partial(is_cancelled, index))
                 for index, candidate in enumerate(candidates)
@@ -160,7 +160,7 @@ class ScriptOracle:
             return None
         try:
             metas = {name: meta_from_json(value) for name, value in facts.get("values", {}).items()}
-        except RecursionError:  # the script may have answered itself
+        except RecursionError:  # the script may have written the answer itself
             return None
         return None if any(fault_of_meta(meta) for meta in metas.values()) else metas
 
@@ -182,7 +182,7 @@ class ScriptOracle:
         return answer
 
     def _asked(self, candidate: Candidate, plan: RunPlan, key: str, is_cancelled: Callable[[], bool]) -> Judgment | None:
-        """What a worker showed, which is remembered; None where nobody needs it any more."""
+        """What a worker showed, which is remembered; None if nobody needs it any more."""
         started = self.budget.clock()
         try:
             answer = self.judge.judge(candidate.text, self._criterion, plan, is_cancelled, most=self._most())
@@ -208,10 +208,10 @@ class ScriptOracle:
         self.seen.slipped.add(text)
 
     def begins(self, candidate: Candidate, tries: int = 1, *, draws_inputs: bool = False) -> Begun | None:
-        """How a search can start from `candidate`; None: it cannot. One passes only when it passes `tries` times. Where it `draws_inputs`
-        alone, no number decides how it is compiled.
+        """How a search can start from `candidate`; None if it cannot. A candidate passes only if it passes `tries` times. If it only
+        `draws_inputs`, no random number decides how it is compiled.
 
-        The compiler is left after the phase of the signature, if the failure shows even then: the run also ends at a healthy graph that is
+        The compiler is left after the phase of the signature if the failure still shows then: the run also ends at a healthy graph that is
         compiled before the failing one.
         """
         traits, reference = traits_of(candidate.text), self._criterion.reference
@@ -219,7 +219,7 @@ class ScriptOracle:
         early = replace(whole, stop_after=exit_after(reference, traits))
         for plan in dict.fromkeys((early, whole)):
             asked = replace(plan, tries=tries) if plan == whole else plan
-            # never recalled: what such a run shows beside its verdict is needed as well
+            # not from the memo: what such a run shows in addition to its verdict is needed as well
             answer = self._answer(candidate, asked, ignore_memo=True)
             if answer.verdict in (Verdict.SAME, Verdict.INVALID, Verdict.TIMEOUT):
                 if not answer.is_same:
@@ -230,7 +230,7 @@ class ScriptOracle:
         return None
 
     def _needs_seed(self, text: str, plan: RunPlan) -> bool:
-        """Whether the seed that the script `text`, which is SAME, sets may decide that it fails. Where it fails in its run it may: no
+        """Whether the seed that the script `text`, which is SAME, sets may decide that it fails. It may if the script fails in its run: no
         number of draws is a proof."""
         without = without_calls(text, SEEDS)
         if self._criterion.may_depend_on_numbers or without is None:
@@ -239,18 +239,18 @@ class ScriptOracle:
         return not self.judge.shows_for_other_seeds(question, self._criterion)
 
     def settle(self, text: str) -> Callable[[], bool]:
-        """Find out how the script `text`, which is SAME, is best asked, and its candidates after it.
+        """Find out how the script `text`, which is SAME, and the candidates after it are best asked.
 
-        Where the compiler could not be left early, it may be now. Where the script does not fail every time, a candidate passes only when
-        it passes many times. The function that is returned says whether it fails every time, so that what was rejected before counts.
-        It waits for runs that go on beside the search meanwhile.
+        If the compiler could not be left early, it may be possible now. If the script does not fail every time, a candidate passes only if
+        it passes many times. The function that is returned says whether it fails every time, so that what was rejected before counts. It
+        waits for runs that go on meanwhile, alongside the search.
         """
         kind, whole = self._criterion.kind, replace(self._plan, stop_after=None)
         early = replace(whole, stop_after=exit_after(self._criterion.reference, traits_of(text)))
         often = CHECKS if kind is not Kind.HANG and self.judge.usual_seconds < LONG else 0
         shown = []
         if early != whole and self._plan.stop_after is None:
-            # a start that failed only in the full pipeline: whether the next question leaves it early has to be known first
+            # a start that failed only in the full pipeline: it has to be known first whether the next question leaves early
             shows = self._shows(text, [early])()[0]
             if not shows and often:
                 # left too early, or one of the runs in which it does not show
@@ -267,9 +267,9 @@ class ScriptOracle:
         return steady
 
     def _shows(self, text: str, plans: Sequence[RunPlan], *, leave: int = 0) -> Callable[[], list[bool]]:
-        """Begin runs by these plans. The function that is returned waits, and says in which it shows.
+        """Begin runs under these plans. The function that is returned waits, and says in which of them the failure shows.
 
-        As many run at a time as there are CPUs, less the number to `leave` to the search that goes on beside them.
+        As many run at a time as there are CPUs, less the number to `leave` to the search that goes on meanwhile.
         """
         executor = concurrent.futures.ThreadPoolExecutor(max(1, CPUS - leave))
         judge, criterion = self.judge, self._criterion
@@ -284,17 +284,16 @@ class ScriptOracle:
         """What a worker makes of a `question` that is not a query of the search.
 
         Raises:
-            Cancelled: `is_cancelled` gave True.
+            Cancelled: `is_cancelled` returned True.
             BudgetSpent: the time is spent, or the job is interrupted.
         """
         return self.judge.answer(question, is_cancelled)
 
     def is_slow(self, text: str, standing: str) -> bool:
         """Whether a run of the script `text` takes much longer than one of `standing`, or of the quickest that stood before it: many small
-        steps make a model as large as one. All are SAME. It is run once more before that is said, as a busy machine makes any run
-        long."""
+        slowdowns add up to a large one. All are SAME. It is run once more before that is said, since a busy machine makes any run long."""
         seconds, pace = self.seen.seconds, self._pace
-        # what stands although it is much slower was taken for its lines: it is the pace from there on
+        # a much slower program that stands was accepted for its fewer lines: it sets the pace from then on
         if standing in seconds and (pace is None or seconds[standing] < seconds[pace] or self._seems_slow(standing, pace)):
             pace = self._pace = standing
         if pace is None:
@@ -322,9 +321,9 @@ class ScriptOracle:
         return self.observe(text)[0].status == "ok" and self._control(text).calls > 0
 
     def other_failures(self, most: int = 20) -> list[Signature]:
-        """The failures beside the one that is minimized, of programs that eager runs: of the compiler, not of broken programs. A pass or a
-        backend that lacks what it names was broken by the search, and eager never calls it.
-        Looks at `most` of those that the search met; one that only used other words of the program's own reads like this one."""
+        """The failures other than the one that is minimized, of programs that eager runs: the compiler's failures, not those of broken
+        programs. A pass or a backend that lacks what it names was broken by the search, and eager never calls it.
+        Looks at `most` of those that the search met; one that differs only in the program's own words reads like this one."""
         by_products = self.seen.by_products.values()
         whole = [one for one in by_products if one[0].exception[-1:] not in (("NameError",), ("UnboundLocalError",))]
         others = [(signature, text) for signature, text in whole if not self._criterion.reference.same(signature)]
@@ -332,7 +331,7 @@ class ScriptOracle:
         return [signature for signature, control in asked if control.status == "ok" and control.calls]
 
     def observe(self, text: str) -> tuple[Outcome, Signature | None]:
-        """Run the script `text` in the full pipeline, and say what it shows. This is not a query of the search."""
+        """Run the script `text` in the full pipeline, and return what it shows. This is not a query of the search."""
         outcome = self.judge.run(self.judge.question(text, self._criterion, RunPlan()))
         return outcome, signature_of(outcome)
 
