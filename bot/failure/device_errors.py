@@ -1,4 +1,5 @@
-"""Errors of a GPU: of its kernels, which show at some later call, so that where they are raised says nothing; and of its memory."""
+"""GPU errors: those of kernels, which show at some later call, so that the place where they are raised says nothing; and those of
+memory."""
 
 from __future__ import annotations
 
@@ -6,11 +7,11 @@ import re
 
 from bot.models.failure import Kind, Signature
 
-# torch's class for an error of a device. Triton's launcher and Inductor's own raise the same errors as a RuntimeError: whose call comes
-# next is chance.
+# torch's class for a device error. Triton's launcher and Inductor's raise the same errors as a RuntimeError: whose call comes next is
+# chance.
 CLASS = "AcceleratorError"
-# What cudaGetErrorString and hipGetErrorString say of errors that end the context. An error of a call's own arguments, or of a GPU that
-# is full, is raised where it belongs.
+# What cudaGetErrorString and hipGetErrorString say about errors that end the context. An error in a call's own arguments, or of a full GPU,
+# is raised where it belongs.
 _STICKY = re.compile(
     r"(?:\b(?P<api>CUDA|HIP)(?: driver)? error|\bTriton Error \[(?P<launcher>CUDA|HIP)\]): "
     r"(?P<what>an illegal (?:memory access|instruction)[\w ]*"
@@ -19,8 +20,8 @@ _STICKY = re.compile(
     re.IGNORECASE,
 )
 
-# What torch's allocator, the runtime, Triton's launcher and the libraries say of a GPU that is full. The allocator says what it may take,
-# where that was capped, or all that there is.
+# What torch's allocator, the runtime, Triton's launcher and the libraries say about a full GPU. The allocator says how much it may take, if
+# that was capped, or else how much there is.
 _FULL = re.compile(
     r"\b(?:CUDA|HIP)(?:(?: driver)? error:)? out of memory\b"
     r"|\bTriton Error \[(?:CUDA|HIP)\]: out of memory\b|\b[A-Z]+_STATUS_ALLOC_FAILED\b"
@@ -30,13 +31,13 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def sticky_error(message: str) -> str | None:
-    """What the `message` of an exception says of a kernel that was launched before, in torch's words; None where it says no such thing."""
+    """The error of a kernel launched earlier that the `message` of an exception reports, in torch's words; None if it reports none."""
     found = _STICKY.search(message)
     return f"{found['api'] or found['launcher']} error: {found['what'].strip()}" if found else None
 
 
 def is_asynchronous(failure: Signature) -> bool:
-    """Whether the `failure` is an error of a kernel that was launched before, perhaps long before."""
+    """Whether the `failure` is an error of a kernel that was launched earlier, perhaps much earlier."""
     return failure.kind is Kind.EXCEPTION and sticky_error(failure.message) is not None
 
 
@@ -46,8 +47,8 @@ def is_out_of_memory(failure: Signature) -> bool:
 
 
 def allowed_memory(failure: Signature, text: str) -> int | None:
-    """Bytes of a GPU that the allocator might take, as its last error in `text` says; None where the `failure` is another, or says no
-    size."""
+    """Bytes of GPU memory that the allocator was allowed, according to its last error in `text`; None if the `failure` is another one, or
+    gives no size."""
     if not is_out_of_memory(failure):
         return None
     full = list(_FULL.finditer(text))

@@ -1,4 +1,4 @@
-"""Failures of the machine rather than of the program: said as such, never minimized."""
+"""Failures of the machine rather than of the program: reported as such, never minimized."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _DISK, _MEMORY = "the disk is full", "the machine ran out of memory"
 KILLED = "the program was killed, as for its memory"
 _KNOWN = (
     (re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found"), "no C++ compiler"),
-    # the kernel took the compiler, or what it had started
+    # the kernel killed the compiler, or a process that it had started
     (
         re.compile(r"fatal error: Killed signal terminated program|died with <Signals\.SIGKILL: 9>\.\n(?s:.*)\bCppCompileError: "),
         _MEMORY,
     ),
     (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left"), _DISK),
-    # not of a package that is called like it, nor of a name that torch does not have
+    # not for a package with a similar name, nor for a name that torch does not have
     (
         re.compile(
             r"^ModuleNotFoundError: No module named 'torch'|^ImportError: lib(?:torch|c10)\w*\.so|^no torch here: |^torch \S+ is too old",
@@ -34,7 +34,7 @@ _KNOWN = (
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
     (re.compile(r"fatal error: Python\.h: No such file"), "the interpreter's C headers are missing"),
     (re.compile(r"libstdc\+\+\.so\.6: version `(?:CXXABI|GLIBCXX)_[\d.]{1,20}' not found"), "a C++ library older than the C++ compiler"),
-    # what Python says of itself before it runs anything
+    # printed by Python before it runs anything
     (re.compile(r"^Python runtime state: (?!initialized|finalizing)", re.M), "Python itself could not start"),
 )  # fmt: skip
 
@@ -43,13 +43,13 @@ _MODULE = re.compile(r"ModuleNotFoundError: No module named '(?P<name>[^']+)'")
 _FILE = re.compile(r"FileNotFoundError: .*No such file or directory: (?:b?'(?P<name>[^']+)')")
 _FILE_OF_NUMPY = re.compile(r"FileNotFoundError: (?P<name>\S+) not found\.$")
 _NEEDS: tuple[tuple[re.Pattern[str], Literal["package", "file"]], ...] = ((_MODULE, "package"), (_FILE, "file"), (_FILE_OF_NUMPY, "file"))
-# What torch says where there is no GPU for a program that needs one.
+# What torch says if there is no GPU for a program that needs one.
 _NO_GPU = re.compile(
     r"Found no NVIDIA driver|Torch not compiled with CUDA enabled|No CUDA GPUs are available|no CUDA-capable device is detected"
     r"|on a CUDA device but torch\.cuda\.is_available\(\) is False|CUDA driver initialization failed|Torch not linked with support for cuda"
     r"|NVIDIA driver on your system is too old|Unexpected error from cudaGetDeviceCount"
 )
-# What CUDA says of `cuda:1` where there is one GPU.
+# What CUDA says about `cuda:1` if there is one GPU.
 _NO_SUCH_GPU = re.compile(r"\b(?:CUDA|HIP) error: invalid device ordinal")
 
 _CODES: dict[str, ReasonCode] = {"package": "needs_package", "file": "needs_file", "hardware": "needs_hardware"}
@@ -57,19 +57,19 @@ _CODES: dict[str, ReasonCode] = {"package": "needs_package", "file": "needs_file
 
 @dataclass(frozen=True)
 class Need:
-    """What a program says that it lacks: a package or a file, by `name`, or a device: `cuda`, or `such`, one of that number."""
+    """What a program says that it lacks: a package or a file, by `name`, or a device: `cuda`, or `such`, one with that number."""
 
     what: Literal["package", "file", "hardware"]
     name: str
 
     @property
     def code(self) -> ReasonCode:
-        """The reason code of a program that is refused for it."""
+        """The reason code for refusing a program that lacks this."""
         return _CODES[self.what]
 
     @property
     def alone(self) -> str:
-        """What a repro lacks, which is run where no file of the program's is; it was looked for in a directory of ours."""
+        """What a repro lacks. It runs in a directory of ours, where the program has no files, so of a file only the name is given."""
         return f"a file of its own, {PurePath(self.name).name!r}" if self.what == "file" else str(self)
 
     def __str__(self) -> str:
@@ -81,8 +81,8 @@ class Need:
 
 
 def last_line(outcome: Outcome) -> str:
-    """The last line that a run printed (its `outcome`), the marks below a line of code apart; empty where it printed nothing. Of one
-    that raised it is that of the exception, whatever came after it, and of one that died with a dump the line that says of what."""
+    """The last line that a run with this `outcome` printed, except for the marks below a line of code; empty if it printed nothing. If it
+    raised, the exception's line, whatever came after it; if it died with a dump, the line that says what of."""
     said = error_line(outcome.text) if outcome.status == "raised" else ""
     lines = [line for line in reversed(outcome.text.splitlines()) if line.strip(" ^~")]
     if outcome.status == "signal":
@@ -91,7 +91,7 @@ def last_line(outcome: Outcome) -> str:
 
 
 def missing(outcome: Outcome) -> Need | None:
-    """What the program lacks that ended in this way (its `outcome`), by its own words; None where it names nothing."""
+    """What a program that ended with this `outcome` lacks, by its own words; None if it names nothing."""
     said = last_line(outcome)
     for pattern, what in _NEEDS:
         if found := pattern.match(said):
@@ -102,8 +102,8 @@ def missing(outcome: Outcome) -> Need | None:
 
 
 def may_pass(outcome: Outcome) -> bool:
-    """Whether the next run may end otherwise than this `outcome`: a fault of ours, a disk that was full, a run that the kernel killed, or
-    whose compiler it killed. The kernel takes the largest process, whoever filled the memory. A run that met its own limit meets it
+    """Whether the next run may end differently from this `outcome`: after a fault of ours, on a disk that was full, or if the kernel killed
+    the run or its compiler. The kernel kills the largest process, whoever filled the memory. A run that reached its own limit reaches it
     again."""
     if outcome.status == "infra" or outcome.signal == "SIGKILL":
         return True
@@ -111,7 +111,7 @@ def may_pass(outcome: Outcome) -> bool:
 
 
 def fault_of(outcome: Outcome) -> str | None:
-    """What is wrong with the machine by this `outcome`, in a few words; None where the program is to blame."""
+    """What is wrong with the machine according to this `outcome`, in a few words; None if the program is to blame."""
     if outcome.status == "memory":
         return _MEMORY
     for pattern, words in _KNOWN:

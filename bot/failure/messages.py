@@ -1,7 +1,7 @@
-"""From an exception's message to the part of it that names the bug: the same after renaming, reshaping, moving.
+"""From an exception's message to the part of it that names the bug, which stays the same after renaming, reshaping and moving.
 
-Numbers, addresses, paths, generated names and argument dumps change from candidate to candidate while the bug stays,
-so they go. What says which bug it is (operator, class, wording, C++ diagnostic) stays.
+Numbers, addresses, paths, generated names and argument dumps change from candidate to candidate while the bug stays, so they are removed.
+What says which bug it is (operator, class, wording, C++ diagnostic) stays.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 
 MAX_MESSAGE = 500  # characters of a normalized message
-MAX_WORDS = 200  # characters of a message as people are shown it
-_MAX_READ = 64_000  # characters of a message that are looked at, C++ diagnostics apart
+MAX_WORDS = 200  # characters of a message as it is shown to people
+_MAX_READ = 64_000  # characters of a message that are read, except for C++ diagnostics
 _MAX_LINE = 4_000
 _MOST_PASSES = 8
 
@@ -48,7 +48,7 @@ _TAIL = re.compile(r"^[ \t]{0,40}(?:" + "|".join((
 # fmt: on
 _EXPLANATION = re.compile(r"^[ \t]{0,40}Explanation: *([^\n]+)", re.MULTILINE)
 _TARGET = re.compile(r"^[ \t]{0,40}target: *([^\n]{1,300})", re.MULTILINE)
-# Of the guards that refused compiled code, newest first; behind "#" stands the line of the program that the guard is for.
+# The guards that rejected compiled code, newest first; the line of the program that a guard is for follows "#".
 _GUARD = re.compile(r"\bguard failure\(s\):\n[ \t]*- (?:\d+/\d+: )?([^\n]{1,2000})")
 _GUARDED = re.compile(r"^tensor '.*?' (?=[a-z])")
 
@@ -56,10 +56,10 @@ _DUMPED = re.compile(
     r"\b(FakeTensor|FunctionalTensor|TensorBox|StorageBox|ComputedBuffer|InputBuffer|ConstantBuffer|ReinterpretView|FixedLayout|FlexibleLayout"
     r"|View|Pointwise|Reduction|Parameter|Proxy|TensorVariable|SymInt|OrderedSet|tensor|TensorMetadata|MetaTensor)\("
 )
-# What stands between a word that names an error by a number and that number.
+# What may stand between a word such as "status" and the number that identifies an error.
 _LINKS = (" ", "=", ": ", " -", "=-", ": -")
 _NAMES_NO_ERROR = "".join(rf"(?<!\b{word}{link})" for word in ("status", "code", "errno", "Errno") for link in _LINKS)
-# Python prints a set in the order of its hashes, which is another in each process.
+# Python prints a set in the order of its hashes, which differs from process to process.
 _SET = re.compile(r"\{([^{}]*)\}")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _IMPORTED = re.compile(r"\s*Failed to import [^\n]*\n\s*(\w+): ([^\n]*)")
@@ -67,7 +67,7 @@ _IMPORTED = re.compile(r"\s*Failed to import [^\n]*\n\s*(\w+): ([^\n]*)")
 
 @dataclass(frozen=True)
 class MessageRule:
-    """Replaces what changes from candidate to candidate. Applied alone, it makes `becomes` of `example`."""
+    """Replaces what changes from candidate to candidate. Applied on its own, it turns `example` into `becomes`."""
 
     name: str
     pattern: re.Pattern[str]
@@ -100,7 +100,7 @@ NORMALIZATION = (
         "u0 > 3 (unhinted: Max(1, u0) > 3).", "u0 > 3"),
     _rule("kernel", r"\b(cpp|triton|graph)_(?:\w+_)?fused\w*", r"\1_kernel", "in triton_poi_fused_add_0", "in triton_kernel"),
     _rule("key of a cache", r"\b(?=[a-z]*\d)[a-z0-9_]{24,}\b", "<key>", "c2zab3q7m5n6p7q8r9s0t1u2v is gone", "<key> is gone"),
-    # a size of 0 or 1 is a constant for every program; any other that becomes one is the program's doing
+    # a size of 0 or 1 is a constant for every program; any other size that becomes one is the program's doing
     _rule("constant size", r"\bconstant \([01]\)", "constant (zero or one)", "to be a constant (1)", "to be a constant (zero or one)"),
     _rule("shape", r"\b\d+(?:x\d+)+\b", "N", "mat1 (2x30 and 4x5)", "mat1 (N and N)"),
     _rule("suffix of a name", r"(?<=[A-Za-z])_\d+(?:_\d+)*(?=\b|_)", "", "relu_1 and view_2_3_copy", "relu and view_copy"),
@@ -108,7 +108,7 @@ NORMALIZATION = (
         r"\b((?:buf|tmp|arg|op|primals|tangents|getitem|fwd|bwd|in_out_ptr|in_ptr|out_ptr|ptr|zuf|ps|ks|idx|index|xindex|yindex|rindex|acc"
         r"|tmp_acc|graph|subgraph|L|GraphModule|[a-z]))\d+(?=_|\b)", r"\1N",
         "buf12 reads s77 and conv2d", "bufN reads sN and conv2d"),
-    # a number that says which error it is stays
+    # a number that identifies the error stays
     _rule("number", _NAMES_NO_ERROR + r"(?<![A-Za-z_\d])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?[uUlL]{0,3}(?![A-Za-z_\d])", "N",
         "got -3, 2.5e-7 and 4UL, not f16: status 7", "got N, N and N, not f16: status 7"),
     _rule("list", r"((?<!\w)\(|\[)\s*(?:[suz]?N|[suz]N\*N)(?:\s*,\s*(?:[suz]?N))*\s*,?\s*([\])])", r"\1N\2",
@@ -137,10 +137,10 @@ def _collapse(text: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """`text` as one line in which nothing depends on sizes, counters, places or generated names."""
+    """`text` as one line that does not depend on sizes, counters, places or generated names."""
     text = text[:_MAX_LINE].translate(_QUOTES)
     for _ in range(_MOST_PASSES):
-        # what stands in place of one thing may be where another begins: a message that is normal stays as it is
+        # a replacement may make another rule match; a message that is already normal stays as it is
         before, text = text, _collapse(text)
         for rule in NORMALIZATION:
             text = rule.apply(text)
@@ -152,7 +152,7 @@ def normalize(text: str) -> str:
 
 def _peel_once(name: str, message: str) -> tuple[str, str] | None:
     imported = _IMPORTED.match(message)
-    if imported is not None:  # generated code that Python itself refuses: the reason stands on the next line
+    if imported is not None:  # generated code that Python itself rejects: the reason is on the next line
         return imported[1], PLACE.apply(imported[2])
     if name not in WRAPPER_CLASSES:
         return None
@@ -169,8 +169,8 @@ def _peel_once(name: str, message: str) -> tuple[str, str] | None:
 
 
 def peel(name: str, message: str) -> tuple[tuple[str, ...], str]:
-    """The classes named in the `message` of an exception of class `name`, which may quote others, outermost first, and the innermost
-    one's own message."""
+    """The classes named in the `message` of an exception of class `name`, which may quote others, outermost first, and the innermost one's
+    own message."""
     names = [name] if name else []
     for _ in range(8):
         inner = _peel_once(name, message)
@@ -190,8 +190,8 @@ def _cpp(message: str) -> str:
 def essence(name: str, message: str) -> str:
     """The normalized `message` of an exception of class `name`: at most `MAX_MESSAGE` characters, up to three lines.
 
-    The first line that says anything; for a graph break its explanation too; for a failed lowering the operator; for code that had to be
-    compiled again the guard.
+    The first line that says anything; for a graph break also its explanation; for a failed lowering, the operator; for code that had to be
+    compiled again, the guard.
     """
     if name in CPP_ERRORS:
         return normalize(_cpp(message))[:MAX_MESSAGE]
@@ -211,7 +211,7 @@ def essence(name: str, message: str) -> str:
 
 def words(name: str, message: str) -> str:
     """What people are shown of the `message` of an exception of class `name`: the first line of its essence as it was printed, at most
-    `MAX_WORDS` characters, of a path only the file's name."""
+    `MAX_WORDS` characters, with only the file name of each path."""
     said = _cpp(message) if name in CPP_ERRORS else " ".join(_headline(name, message[:_MAX_READ]))
     short = _PATH.pattern.sub(
         lambda path: path[0].rstrip("/").rpartition("/")[2], _ADDRESS.sub("0x...", _HINT.apply(_collapse(said[:_MAX_LINE])))
@@ -220,13 +220,13 @@ def words(name: str, message: str) -> str:
 
 
 def _said(message: str) -> str:
-    """The message without what repeats the program or gives advice."""
-    tail = _TAIL.search(message, 1)  # what a message begins with is what it says
+    """The message without the parts that repeat the program or give advice."""
+    tail = _TAIL.search(message, 1)  # the beginning of a message always counts
     return ADVICE.apply(_collapse(message[: tail.start()] if tail else message))
 
 
 def _headline(name: str, message: str) -> list[str]:
-    """The first line of a message that says anything; with the next one where it ends in a colon."""
+    """The first line of a message that says anything, together with the next one if it ends in a colon."""
     lines = [line for line in _said(message).split("\n") if line.strip() and not _TARGET.match(line) and not _EXPLANATION.match(line)]
     if name in _TRITON_ERRORS:
         lines = lines[-1:]  # the kernel's source is quoted first

@@ -20,9 +20,9 @@ class Outcome(Model):
     signal: str | None = None
     calls: int = 0  # compile or export calls reached
     raised: int = 0  # of these, under the eager control, how many raised
-    asked: int = 0  # under that control, how often the program asked whether it is being compiled, where the compiler would have been
-    unmade: int = 0  # under it, how often the program looked at what only the compiler makes, or gave it a backend of its own
-    error: str = ""  # under the eager control, class and message of the first that was raised so, its numbers left out
+    asked: int = 0  # under that control, how often the program asked whether it is being compiled, in code that would be compiled
+    unmade: int = 0  # under that control, how often the program looked at what only the compiler makes, or gave it a backend of its own
+    error: str = ""  # under that control, class and message of the first such exception, without its numbers
     seconds: float = 0.0
-    elapsed: float = 0.0  # on a busy machine more than `seconds`, which are the run's own; 0 where it was not measured
-    cut: bool = False  # of a timeout: the budget ended it, before its own time was over
+    elapsed: float = 0.0  # on a busy machine more than `seconds`, which is the run's own time; 0 if it was not measured
+    cut: bool = False  # for a timeout: the budget ended it before its own time was over

@@ -1,8 +1,8 @@
 """Which phase of the compiler a stack lies in.
 
-The compiler's own names are the evidence: a few functions of each phase are passed through by everything that happens in
-it (landmarks), so the innermost landmark decides; helpers that several phases share say nothing and are left out. Where a
-dump is cut before any landmark, the file alone decides (hints). Written for torch 2.9 to 2.15.
+The compiler's own names are the evidence. Everything that happens in a phase passes through a few of its functions (landmarks), so the
+innermost landmark decides. Helpers that several phases share say nothing and are left out. If a dump is cut off before any landmark, the
+file alone decides (hints). Written for torch 2.9 to 2.15.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.models.failure import Phase
 
 @dataclass(frozen=True)
 class Landmark:
-    """Frames of one phase, and such a frame as an `example`, `path:function`.
+    """Frames of one phase, with one of them as an `example`, `path:function`.
 
     `path` and `function` are matched as a whole; the first row of a table that matches a frame counts.
     """
@@ -38,7 +38,7 @@ def is_generated(path: str) -> bool:
 
 
 def _at(path: str, function: str, phase: Phase, example: str) -> Landmark:
-    """A row. Where `path` names one file, the function is enough of an example."""
+    """A row. If `path` names one file, the function is enough of an example."""
     place = example if ":" in example else path.replace("\\", "") + ":" + example
     return Landmark(re.compile(path), re.compile(function), phase, place)
 
@@ -49,7 +49,7 @@ _GENERATED = r"(?:.*/)?(?:torchinductor_[^/]+/(?:.*/)?[^/]+|[a-z0-9]{2}/c[a-z0-9
 _OF_INDUCTOR = re.compile(_GENERATED)
 
 _ANY = r".*"
-# How the exporter takes composite operations apart: each tracer with Inductor's decompositions passes through it.
+# How the exporter decomposes composite operations: every tracer with Inductor's decompositions passes through it.
 _SHARED = "_special_op_to_decompose_cia"
 
 _INDUCTOR = r"torch/_inductor/"
@@ -126,7 +126,7 @@ LANDMARKS = (
         Phase.PRE_GRAD, "compile_fx"),
     # export
     _at(r"torch/_?export/.*", rf"(?!{_SHARED}$).*", Phase.EXPORT, "torch/export/_trace.py:_export"),
-    # Dynamo: what is passed through by every call of a compiled function, and what is used from outside, says nothing
+    # Dynamo: functions that every call of a compiled function passes through, or that are used from outside, say nothing
     _at(r"torch/_dynamo/eval_frame\.py",
         r"get_compiler_fn|_?optimize(?:_assert)?|check_(?:if|for)_\w+|explain|export|rewrite_signature|argument_names"
         r"|fail_callback",
@@ -168,7 +168,7 @@ TRITON_KERNEL = (
     _at(_INDUCTOR + r"codecache\.py", "_load_triton_kernel_from_source", Phase.TRITON_COMPILE, "_load_triton_kernel_from_source"),
     _at(_INDUCTOR + r"async_compile\.py", "triton", Phase.TRITON_COMPILE, "triton"),
     _at(_INDUCTOR + r"runtime/compile_tasks\.py", "_worker_compile_triton", Phase.TRITON_COMPILE, "_worker_compile_triton"),
-    # max-autotune times a kernel before anything is built of it
+    # max-autotune times a kernel before anything is built from it
     _at(_INDUCTOR + r"codegen/triton\.py", "benchmark_.*", Phase.TRITON_COMPILE, "benchmark_fused_nodes"),
 )
 
@@ -182,7 +182,7 @@ _BY_CLASS = {
 
 _EXPORTER = re.compile(r"torch/(?:export/(?:_trace|_draft_export|exported_program)|_export/.*)(?:\.py)?")
 _EXPORTING = frozenset({Phase.DYNAMO, Phase.AOT_AUTOGRAD})
-# Raising helpers: every graph break ends in them, so they tell no failure from another.
+# Raising helpers: every graph break ends in them, so they do not tell failures apart.
 _RAISERS = re.compile(r"torch/(?:_dynamo/exc|_utils_internal|_utils)\.py|torch/testing/.*")
 
 
@@ -194,8 +194,8 @@ def _first(frames: Sequence[Frame], table: Sequence[Landmark]) -> Phase | None:
 def phase_of(frames: Sequence[Frame], classes: Sequence[str] = ()) -> Phase:
     """The phase of a stack (`frames`, outermost first) and of the exception `classes` raised in it.
 
-    `run` where no frame belongs to the compiler. Failures of the tracers that `torch.export` uses count as `export`:
-    whoever called the exporter, not `torch.compile`, is the one to be told.
+    `run` if no frame belongs to the compiler. Failures of the tracers that `torch.export` uses count as `export`: they concern whoever
+    called the exporter, not `torch.compile`.
     """
     for name in classes:
         if name in _BY_CLASS:
@@ -216,5 +216,5 @@ def is_backward(frames: Sequence[Frame]) -> bool:
 
 
 def innermost(frames: Sequence[Frame]) -> str | None:
-    """The innermost of the `frames` that lies in torch, as `torch/_inductor/lowering.py:scatter`; None if there is none."""
+    """The innermost of the `frames` that is in torch, as `torch/_inductor/lowering.py:scatter`; None if there is none."""
     return next((str(frame) for frame in reversed(frames) if frame.in_torch and not _RAISERS.fullmatch(frame.path)), None)

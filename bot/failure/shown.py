@@ -1,4 +1,4 @@
-"""Whether a failure is the one that a log showed. A log shows less than a run of ours: frames are cut out, messages are cut off."""
+"""Whether a failure is the one that a log showed. A log shows less than a run of ours: frames are left out, messages are cut off."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from bot.models.failure import HEAP, Kind, Signature
 
 _NUMBERS = re.compile(r"Tensor-likes are not|Scalars are not|Mismatched elements|not close|allclose|not equal")
 _MEMORY = ("SIGSEGV", "SIGBUS")
-# Characters of a message from which on its beginning says enough.
+# The beginning of a message says enough if it has at least this many characters.
 MIN_MESSAGE = 12
 
 
 def may_be(shown: Signature, found: Signature) -> bool:
-    """Whether the failure `found` by a run may be the one `shown` by a log; true unless they say something else.
+    """Whether the failure `found` by a run may be the one `shown` by a log; true unless they contradict each other.
 
-    Where it failed is not compared: a log without the compiler's frames does not show it.
+    Where it failed is not compared, since a log without the compiler's frames does not show it.
     """
     if _is_about_numbers(shown) and _is_about_numbers(found):
         return True
     if {shown.kind, found.kind} == {Kind.EXCEPTION, Kind.ACCURACY}:
-        # a run knows that numbers are what the program complained of
+        # a run knows that the program complained about numbers
         return bool(shown.exception and found.exception) and _same_class(shown, found) and _same_message(shown.message, found.message)
     if shown.kind is not found.kind:
         return False
@@ -42,7 +42,7 @@ def _is_memory(signature: Signature) -> bool:
 
 
 def _same_class(shown: Signature, found: Signature) -> bool:
-    """Whether the last class of one is among those of the other: a message that is cut off names fewer of them."""
+    """Whether the last class of one is among those of the other: a message that is cut off names fewer classes."""
     if not shown.exception or not found.exception:
         return True
     return shown.exception[-1] in found.exception or found.exception[-1] in shown.exception

@@ -25,7 +25,7 @@ _CONDITION = re.compile(r"data-dependent expression ([^\n]+?)(?= \(unhinted|\.?\
 _NO_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:nan|inf)(?![\w.])")
 _CHECKERS = ("torch/testing/", "numpy/testing/")
 _PYTEST, _DID_NOT_RAISE = "_pytest/outcomes.py", "DID NOT RAISE"
-# What `no_grad`, `autocast` and the like put around a function that they decorate, and what calls the program's in a process of its own.
+# What `no_grad`, `autocast` and the like put around a function that they decorate, and what calls the program's function in a new process.
 _WRAPPERS = (
     "torch/utils/_contextlib.py",
     "torch/amp/autocast_mode.py",
@@ -33,42 +33,42 @@ _WRAPPERS = (
     "torch/utils/data/",
     "torch/distributed/elastic/multiprocessing/",
 )
-# Of so many stacks one may lie elsewhere.
+# One in this many stacks may lie elsewhere.
 STEADY = 3
-# So many frames may lie between the wait for a program and the innermost one.
+# The wait for a program is among this many innermost frames.
 _NEAR = 4
 _MAX_CLASSES = 12
 _MAX_NAME = 100
 _MAX_FRAME = 200
 
 
-# What glibc says when it finds its heap broken.
+# What glibc says when it finds its heap corrupted.
 _HEAP = re.compile(
     r"^(?:malloc|free|realloc|munmap_chunk|double free|corrupted |malloc_consolidate|\w+\(\): (?:invalid|corrupted|unaligned))[^\n]*$", re.M
 )
 
 
-# Signals that one process sends to another, or to itself: no fault of memory or of arithmetic raises them.
+# Signals that one process sends to another, or to itself: memory and arithmetic faults do not raise them.
 _SENT = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2", "SIGALRM"})
 
 
-# A frame and its line of the program.
+# A frame and its source line.
 _WITH_SOURCE = re.compile(r'^  File "(?P<path>[^"\n]+)", line \d+[^\n]*\n +(?P<source>[^\n]*)', re.M)
 _SPELLED = re.compile(r"[^\w.<>=!+*/%|&^~-]+")
-# What the program's own code does not raise: float64 needs more memory, so right numbers say nothing about a lack of it.
+# What the program's own code does not raise. float64 needs more memory, so right numbers say nothing about a lack of it.
 _OF_OTHERS = WRAPPER_CLASSES | {"OutOfMemoryError", "MemoryError"}
 _LIBRARY = re.compile(r"[/\\](?:site|dist)-packages[/\\]|[/\\]lib[/\\]python\d[\d.]*[/\\]")
 
 
 def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | None:
-    """The failure in the `outcome` of a run of `script` (its file name: tells the program's own frames from others).
+    """The failure in the `outcome` of a run of `script`, whose file name tells the program's own frames from others.
 
-    None if the run ended well, was stopped on purpose or failed through our fault (`ok`, `stopped`, `infra`). A run that
-    went over its memory limit is a crash with the signal `MEMORY`. Never raises, whatever the text.
+    None if the run ended well, was stopped on purpose or failed through our fault (`ok`, `stopped`, `infra`). A run that exceeded its
+    memory limit is a crash with the signal `MEMORY`. Never raises, whatever the text.
     """
     if outcome.status in _NO_FAILURE:
         return None
-    # half of a character, as JSON can hold one, cannot be written into a result
+    # a lone surrogate, which JSON can hold, cannot be written into a result
     text = ungrouped(plain(outcome.text)).encode("utf-8", "replace").decode("utf-8")
     if outcome.status == "timeout":
         return _died(Kind.HANG, None, text, _usual(sampled_frames(text)))
@@ -80,13 +80,13 @@ def signature_of(outcome: Outcome, *, script: str = "repro.py") -> Signature | N
 
 
 def is_own_verdict(signature: Signature, outcome: Outcome, *, script: str) -> bool:
-    """Whether the program itself ended so: by a comparison, or by a status, an error or a signal of its own, with nothing of torch on the
-    stack.
+    """Whether the program itself ended this way: by a comparison, or by a status, an error or a signal of its own, with nothing of torch on
+    the stack.
 
     That may be how it says that a result is wrong. The `signature` is that of the `outcome` of `script`, as for `signature_of`.
     """
     if signature.kind is Kind.CRASH:
-        # whether it called `os.abort` no dump tells: right numbers will
+        # no dump tells whether it called `os.abort`: right numbers will
         frames = fault_frames(plain(outcome.text))
         return outcome.status == "signal" and (_is_own(frames, script) if frames else outcome.signal in _SENT)
     if signature.kind is Kind.ACCURACY or (outcome.status == "exit" and signature.kind is Kind.EXCEPTION):
@@ -95,26 +95,26 @@ def is_own_verdict(signature: Signature, outcome: Outcome, *, script: str) -> bo
         return False
     if signature.exception[0] in WRAPPER_CLASSES:
         return False
-    # an error of Python's own, or of a library, is no judgment of the program's
+    # a built-in error, or one of a library, is not the program's judgment
     shown = [frame for raised in exceptions(plain(outcome.text)) for frame in raised.frames]
     return raises_by_itself(outcome.text) and _is_own(shown, script)
 
 
 def ended_behind(control: Outcome, failed: str, script: str) -> bool:
-    """Whether eager has passed what fails with the compiler: it raised at a later statement, and another error.
+    """Whether eager got past what fails with the compiler: it raised at a later statement, and another error.
 
-    The compiler traces a backward before eager runs it, so an error of the program's own there shows at an earlier statement.
+    The compiler traces a backward before eager runs it, so an error of the program's own in it shows at an earlier statement.
 
     Args:
         control: How the program ended without the compiler.
-        failed: What it printed with it.
+        failed: What it printed with the compiler.
         script: The name of its file.
     """
     if control.status != "raised" or not failed_later_than(control.text, failed, script):
         return False
     chain = exceptions(plain(failed))
     if all(sticky_error(_named(raised)[1]) for raised in (chain, exceptions(plain(control.text)))):
-        return False  # where an error of a kernel is raised says nothing of the call that launched it
+        return False  # where a kernel's error is raised says nothing about the call that launched it
     compiling = phase_of([frame for raised in chain for frame in raised.frames]) not in (Phase.RUN, Phase.LOAD)
     return not compiling or _error(chain) != _error(exceptions(plain(control.text)))
 
@@ -128,11 +128,10 @@ def _error(chain: Sequence[Raised]) -> tuple[object, ...]:
 
 
 def is_of_own_code(signature: Signature, outcome: Outcome, *, script: str) -> bool:
-    """Whether the program's own code raised as it ran, outside of what is compiled: what was handed to it may have led there.
+    """Whether the program's own code raised as it ran, outside of what is compiled: the values that it got may have led there.
 
-    It may have been called by torch, as a hook is, the error may be one of Python's own, as that of a table without the key that was
-    computed, and its cause may be another one of that sort, or a comparison. The `signature` is that of the `outcome` of `script`, as for
-    `signature_of`.
+    Torch may have called it, as it calls a hook. The error may be a built-in one, such as that of a table without the computed key, and its
+    cause may be another error of that sort, or a comparison. The `signature` is that of the `outcome` of `script`, as for `signature_of`.
     """
     if signature.kind is not Kind.EXCEPTION or signature.phase is not Phase.RUN or _OF_OTHERS & set(signature.exception):
         return False
@@ -148,14 +147,14 @@ def is_of_own_code(signature: Signature, outcome: Outcome, *, script: str) -> bo
 
 
 def raises_by_itself(text: str, words: tuple[str, ...] = ("raise",)) -> bool:
-    """Whether the last statement that the traceback `text` shows begins with one of these `words`, and is no library's."""
+    """Whether the last statement that the traceback `text` shows begins with one of these `words`, and is not in a library."""
     *_, last = (None, *_WITH_SOURCE.finditer(ungrouped(plain(text))))
     return last is not None and last["source"].startswith(words) and not _LIBRARY.search(last["path"])
 
 
 def own_words(signature: Signature, text: str = "") -> str:
-    """What a failure of this `signature` says in the program's own words: its `assert` of wrong results, normalized, or, from the
-    traceback `text`, the condition on data that cannot be guarded on. Empty where a library's comparison speaks, or nothing does."""
+    """What a failure with this `signature` says in the program's own words: its `assert` about wrong results, normalized, or, from the
+    traceback `text`, the data-dependent condition that cannot be guarded on. Empty if a library's comparison speaks, or nothing does."""
     if signature.kind is Kind.EXCEPTION:
         found = _CONDITION.findall(text)
         return str(found[-1]).strip() if found else ""
@@ -164,8 +163,8 @@ def own_words(signature: Signature, text: str = "") -> str:
 
 
 def complaint(signature: Signature) -> str:
-    """What a library's comparison complains of in a failure of this `signature`: "numbers", an attribute (as "shape"), or that two are not
-    of one "kind", as None and a tensor. Empty where no library's comparison speaks."""
+    """What a library's comparison complains about in a failure with this `signature`: "numbers", an attribute (such as "shape"), or "kind"
+    for two values of different kinds, such as None and a tensor. Empty if no library's comparison speaks."""
     message = signature.message
     if signature.kind is not Kind.ACCURACY or not _COMPARISON.search(message):
         return ""
@@ -176,8 +175,9 @@ def complaint(signature: Signature) -> str:
 
 
 def refusal(signature: Signature, text: str, script: str) -> str:
-    """The statement by which a pass, a lowering or a backend of the program `script` refused what the compiler gave it, where a failure of
-    this `signature` says nothing else of it: an `assert` without words, a key or a place that is not there. From the traceback `text`."""
+    """The statement with which a pass, a lowering or a backend of the program `script` rejected what the compiler gave it, from the
+    traceback `text`. Only if a failure with this `signature` says nothing else about it: an `assert` without a message, a missing key or
+    index."""
     if signature.kind is not Kind.EXCEPTION or signature.phase in (Phase.RUN, Phase.EXPORT, Phase.LOAD):
         return ""
     chain = exceptions(plain(text))
@@ -188,34 +188,34 @@ def refusal(signature: Signature, text: str, script: str) -> str:
 
 
 def statement(text: str) -> str:
-    """The last statement that the traceback `text` shows, without what another way of writing it changes. Empty where it shows none, or
-    one that raises: what it raises has words."""
+    """The last statement that the traceback `text` shows, without what depends on how it is written. Empty if it shows none, or one that
+    raises, since what that raises has words."""
     *_, last = (None, *_WITH_SOURCE.finditer(ungrouped(plain(text))))
     source = last["source"].partition("  #")[0] if last is not None else ""
     return "" if source.startswith("raise") else _SPELLED.sub("", source)
 
 
 def is_statement(shown: str, wanted: str) -> bool:
-    """Whether the statement `shown` is the one that is `wanted`, as far as both go: a traceback may show the first line of it alone. What
-    is not shown may be any."""
+    """Whether the statement `shown` is the one that is `wanted`, as far as both go: a traceback may show only its first line. What is not
+    shown may be anything."""
     return shown.startswith(wanted) or wanted.startswith(shown)
 
 
 def shows_one_place(outcome: Outcome) -> bool:
-    """Whether the stacks of a run that did not end, which its `outcome` holds, lie in one phase: all but a few, and the last one."""
+    """Whether the stacks of a run that did not end, in its `outcome`, lie in one phase: all but a few, and the last one."""
     phases = [phase_of(stack) for stack in sampled_frames(plain(outcome.text))]
     return bool(phases) and STEADY * phases.count(phases[-1]) >= (STEADY - 1) * len(phases)
 
 
 def waits_for_a_program(outcome: Outcome) -> bool:
-    """Whether a run that did not end, whose `outcome` holds its stacks, waited at the end for a program that it had started: a compiler of
-    C++ or of the GPU's assembler stays in one place as long as it works."""
+    """Whether a run that did not end, whose `outcome` holds its stacks, waited at the end for a program that it had started: a C++ compiler
+    or the GPU's assembler stays in one place as long as it works."""
     stacks = sampled_frames(plain(outcome.text))
     return bool(stacks) and any(f"/{frame.path}".endswith("/subprocess.py") for frame in stacks[-1][-_NEAR:])
 
 
 def _usual(stacks: Sequence[tuple[Frame, ...]]) -> tuple[Frame, ...]:
-    """The last of the stacks in the phase that most of them lie in; of phases as frequent, the one seen last."""
+    """The last of the stacks in the phase that most of them lie in; of equally frequent phases, the one seen last."""
     phases = [phase_of(stack) for stack in stacks]
     most = max(map(phases.count, phases), default=0)
     return next((stack for stack, phase in zip(reversed(stacks), reversed(phases), strict=True) if phases.count(phase) == most), ())
@@ -245,7 +245,7 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         kind, phase, frame = Kind.EXCEPTION, phase_of(frames, names), _frame(frames)
     late = sticky_error(message) if kind is Kind.EXCEPTION else None
     if late is not None:
-        # raised by whatever came next
+        # raised at whatever call came next
         phase, frame, frames, names, message = Phase.RUN, None, [], [CLASS], late
     found = Signature(
         kind=kind,
@@ -255,7 +255,7 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         message=essence(names[-1] if names else "", message),
         frame=frame,
     )
-    # that numbers are wrong is the kind: a library's comparison says no more
+    # the kind already says that numbers are wrong: a library's comparison adds nothing
     return found if complaint(found) == "numbers" else found.model_copy(update={"said": words(names[-1] if names else "", message)})
 
 
@@ -268,19 +268,19 @@ def _named(chain: Sequence[Raised]) -> tuple[list[str], str]:
         # "Outer: Inner: text" raised from Inner names Inner twice.
         names += found[1:] if names and found and names[-1] == found[0] else found
         if names and names[-1] in CPP_ERRORS:
-            break  # the cause is that its process ended so, with the command that it was
+            break  # its cause is only that the compiler's process ended this way
     return names, message
 
 
 def _is_comparison(names: Sequence[str], said: str, frames: Sequence[Frame], script: str) -> bool:
-    """Whether the program itself says that a result is wrong: an AssertionError raised in the program's own run, by a comparison or by
-    its own `assert`, or what pytest raises of what did not raise, with nothing of the compiler (or of compiled code) on the stack."""
+    """Whether the program itself says that a result is wrong: by an AssertionError raised in its own run, from a comparison or its own
+    `assert`, or by pytest's error for code that did not raise, with nothing of the compiler (or of compiled code) on the stack."""
     by_pytest = list(names) == ["Failed"] and said.startswith(_DID_NOT_RAISE) and bool(frames) and frames[-1].path.endswith(_PYTEST)
     return (by_pytest or list(names) == ["AssertionError"]) and _is_own(frames, script)
 
 
 def _is_own(frames: Sequence[Frame], script: str) -> bool:
-    """Whether the program's own run raised, with these frames, and nothing of the compiler or of compiled code did."""
+    """Whether the program's own run raised, with these frames, rather than the compiler or compiled code."""
     if any(frame.in_torch and not frame.path.startswith(_CHECKERS + _WRAPPERS) for frame in frames):
         return False
     return any(frame.path.rpartition("/")[2] in (script.rpartition("/")[2], "<string>") for frame in frames)

@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from itertools import dropwhile, islice, pairwise, takewhile
 
 HEADER = "Traceback (most recent call last):"
-# How torch begins the one that another thread or process raised (`torch._utils.ExceptionWrapper`: DataLoader, DataParallel).
+# How torch begins a traceback of another thread or process (`torch._utils.ExceptionWrapper`: DataLoader, DataParallel).
 CARRIED = f"Original {HEADER}"
 CUT = "[...]"  # a line that stands for what was left out of a long text
-# How Python begins a group of exceptions. In a margin below it are the group's own stack, and then each exception that is in it.
+# How Python begins an exception group. Below it, in a margin, are the group's own stack and then each of its exceptions.
 GROUP_HEADER = "  + Exception Group Traceback (most recent call last):"
 _GROUP = re.compile(rf"^{re.escape(GROUP_HEADER)}\n(?:^ +[|+].*(?:\n|\Z))+", re.MULTILINE)
 _BORDER = re.compile(r"^ +\+-(?P<opens>\+-)?-+(?: \S{1,9} -+)?$")  # above each of these, and below the last one
@@ -23,14 +23,14 @@ _MARGIN = re.compile(r"^ +\| ?")
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _CONTEXT = "During handling of the above exception, another exception occurred:"
 _ONE = rf"{re.escape(HEADER)}\n(?: .*\n)*.*(?:\n|\Z)"
-# What ends no program, in one printed chain: raised by a finalizer or at the exit, or a task's that nobody waited for. It comes late.
+# Printed chains that do not end the program: from a finalizer, at exit, or of a task that nobody awaited. They come late.
 _UNHEARD = re.compile(
     r"^(?:Exception ignored [^\n]*|Error in atexit\._run_exitfuncs:|(?:Task|Future) exception was never retrieved\nfuture: [^\n]*)\n"
     rf"{_ONE}(?:\n(?:{_CAUSE}|{_CONTEXT})\n\n{_ONE})*",
     re.MULTILINE,
 )
 
-# What faulthandler, and a shell that says that a core was dumped, call the signals of a crash.
+# The names that faulthandler, and a shell that reports a core dump, give to the signals of a crash.
 CRASH_SIGNALS = {
     "Segmentation fault": "SIGSEGV",
     "Aborted": "SIGABRT",
@@ -39,7 +39,7 @@ CRASH_SIGNALS = {
     "Floating point exception": "SIGFPE",
     "Illegal instruction": "SIGILL",
 }
-# What torch.distributed's hook puts before each line of the error with which a rank ends.
+# What torch.distributed's hook puts before each line of the error that ends a rank.
 _RANK = re.compile(r"^\[rank\d{1,9}\]: ?", re.MULTILINE)
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
@@ -58,15 +58,15 @@ _CARRIER = re.compile(
 )
 _QUOTES = ('"""', "'''")
 
-_MAX_TEXT = 4_000_000  # characters looked at, of a longer text its two ends
+_MAX_TEXT = 4_000_000  # characters that are read; of a longer text, its two ends
 _MAX_MESSAGE = 1_000_000  # characters kept of one exception's message
 _MAX_FRAMES = 2_000  # of one traceback
 _MAX_DUMPS = 10  # the last ones are looked at: a program may print its stack on its own
 _MAX_DIGITS = 9  # of a line number
 
-# Buck puts all that a program imports below one directory.
+# Buck puts everything that a program imports below one directory.
 _INSTALLED = re.compile(r"^(?:.*/)?(?:(?:site|dist)-packages|[^/]{1,200}#link-tree)/")
-# A build of torch in its source tree has no site-packages in its paths, nor has one of Triton.
+# Builds of torch and of Triton in their source trees have no site-packages in their paths.
 _TRITON_TREE = re.compile(r"^(?:.*/)?python/(?=triton/(?:(?:backends|compiler|language|runtime|tools)/|\w+\.py$))")
 _SOURCE_TREE = re.compile(
     r"^(?:.*/)?(?=torch/(?:_\w+|ao|autograd|cuda|distributed|distributions|export|fx|func|jit|library|masked|nested|nn"
@@ -76,9 +76,9 @@ _SOURCE_TREE = re.compile(
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame of a stack. `path` starts with `torch/`, `triton/`, ... for an installed package, else it is as printed.
+    """One frame of a stack. `path` starts with `torch/`, `triton/`, ... for an installed package, otherwise it is as printed.
 
-    `line` counts from 1; None where none is printed.
+    `line` counts from 1; None if none is printed.
     """
 
     path: str
@@ -91,7 +91,7 @@ class Frame:
         return self.path.startswith(("torch/", "functorch/"))
 
     def is_of(self, script: str) -> bool:
-        """Whether it lies in a file of the name `script`, in any directory."""
+        """Whether it is in a file called `script`, in any directory."""
         return self.path == script or self.path.endswith("/" + script)
 
     def __str__(self) -> str:
@@ -100,7 +100,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Stack:
-    """Frames, outermost first. `whole` is False where the outermost ones were left out."""
+    """Frames, outermost first. `whole` is False if the outermost ones were left out."""
 
     frames: tuple[Frame, ...] = ()
     whole: bool = True
@@ -110,14 +110,14 @@ class Stack:
 class Raised:
     """One exception of a printed chain."""
 
-    name: str  # short class name; empty where the line does not look like one
+    name: str  # short class name; empty if the line does not look like one
     message: str
     frames: tuple[Frame, ...]  # outermost first
-    carrier: bool = False  # it only brings the next one, which another process or thread raised
+    carrier: bool = False  # it only carries the next one, which another process or thread raised
 
 
 def plain(text: str) -> str:
-    """`text` without colors, carriage returns and the marks of a rank, cut to a bounded length by leaving out its middle."""
+    """`text` without colors, carriage returns and rank prefixes, and without its middle if it is too long."""
     if len(text) > _MAX_TEXT:
         half = _MAX_TEXT // 2
         start = text.rfind("\n" + HEADER, 0, len(text) - half)
@@ -131,8 +131,8 @@ def plain(text: str) -> str:
 
 
 def ungrouped(text: str) -> str:
-    """`text` with, in place of each printed group of exceptions, the first one that is in it, as it would be printed alone; and without
-    what ends no program."""
+    """`text` with each printed exception group replaced by its first exception, as that would be printed alone, and without exceptions that
+    do not end the program."""
     text = _GROUP.sub(_first_of_group, text) if GROUP_HEADER in text else text
     return _UNHEARD.sub("", text) if HEADER in text else text
 
@@ -150,7 +150,7 @@ def _first_of_group(group: re.Match[str]) -> str:
             first.append(_MARGIN.sub("", line))
     if first[:1] == [HEADER]:
         return "\n".join(first) + "\n"
-    # what nobody raised has no stack
+    # an exception that was never raised has no stack
     return "\n".join([HEADER, *(line for line in above if line.startswith("  ")), *first]) + "\n"
 
 
@@ -170,7 +170,7 @@ def _frame(found: re.Match[str]) -> Frame:
 
 
 def _frames(lines: Sequence[str], start: int) -> tuple[tuple[Frame, ...], int]:
-    """The frames from the index `start` on, and the index of the line behind them."""
+    """The frames from the index `start` on, and the index of the line after them."""
     frames: list[Frame] = []
     i = start
     while i < len(lines):
@@ -180,8 +180,8 @@ def _frames(lines: Sequence[str], start: int) -> tuple[tuple[Frame, ...], int]:
             if len(frames) < _MAX_FRAMES:
                 frames.append(_frame(found))
         elif line == CUT:
-            i += 1  # the next line may be a torn one
-        # a frame that somebody edited is passed over
+            i += 1  # the next line may be cut off
+        # a frame that somebody edited is skipped
         elif not line.startswith(("    ", "  File ", "  [Previous line repeated")):
             break
         i += 1
@@ -198,12 +198,12 @@ def _split_raised(lines: Sequence[str]) -> tuple[str, str]:
 
 
 def _link(message: Sequence[str], following: str) -> tuple[str, Sequence[str]]:
-    """How an exception is tied to the next traceback, whose header is `following`, and its own lines without those that say so."""
+    """How an exception is linked to the next traceback, whose header is `following`, and its own lines without the link."""
     end = _end(message)
     if end and message[end - 1] in (_CAUSE, _CONTEXT):
         how = "cause" if message[end - 1] == _CAUSE else "context"
         message = message[: _end(message[: end - 1])]
-        # what another process raised stands in quotes
+        # what another process raised is in quotes
         return how, message[:-1] if message and message[-1] in _QUOTES else message
     if following == CARRIED or any(_CARRIER.search(line[:2000]) for line in message[:40]):
         return "carrier", message
@@ -211,7 +211,7 @@ def _link(message: Sequence[str], following: str) -> tuple[str, Sequence[str]]:
 
 
 def _end(lines: Sequence[str]) -> int:
-    """How many lines there are without the empty ones at the end."""
+    """The number of lines, without the empty ones at the end."""
     end = len(lines)
     while end and not lines[end - 1].strip():
         end -= 1
@@ -219,10 +219,10 @@ def _end(lines: Sequence[str]) -> int:
 
 
 def exceptions(text: str) -> tuple[Raised, ...]:
-    """The last printed exception and what caused it, the outermost first and the root cause last.
+    """The last printed exception and what caused it, outermost first and root cause last.
 
-    Only `raise ... from ...` counts as a cause, and what another process or thread raised: an exception that merely was being handled
-    says nothing about this one. Of a group of exceptions it is the first that is in it. Empty if `text` holds no traceback.
+    Only `raise ... from ...` counts as a cause, and what another process or thread raised: an exception that was merely being handled says
+    nothing about this one. Of an exception group, the first exception counts. Empty if `text` holds no traceback.
     """
     lines = ungrouped(text).split("\n")
     starts = [i for i, line in enumerate(lines) if line in (HEADER, CARRIED)]
@@ -240,9 +240,9 @@ def exceptions(text: str) -> tuple[Raised, ...]:
 
 
 def error_line(text: str) -> str:
-    """Class and message of the last exception in `text`, in one line; empty where there is no traceback.
+    """Class and message of the last exception in `text`, in one line; empty if there is no traceback.
 
-    What follows in the text, or further down in the message (a graph, code, another traceback), is not the error.
+    What follows in the text, or further down in the message (a graph, code, another traceback), is not part of the error.
     """
     chain = exceptions(plain(text))
     if not chain:
@@ -252,7 +252,7 @@ def error_line(text: str) -> str:
 
 
 def last_path(text: str) -> str:
-    """The file of the last frame that `text` shows, as it is printed and however deep it is quoted; empty where there is none."""
+    """The file of the last frame that `text` shows, as it is printed, however deeply it is quoted; empty if there is none."""
     paths = _SHOWN_FRAME.findall(text)
     return paths[-1] if paths else ""
 
@@ -260,8 +260,8 @@ def last_path(text: str) -> str:
 def failed_later_than(control: str, failed: str, script: str) -> bool:
     """Whether the last error in the text `control` was raised at a later statement of `script` than the one in `failed`.
 
-    The control of a program may end behind the statement that fails with the compiler: a statement that looks at what the compiler
-    made (a graph, a counter) fails in eager. Eager has then done all that the failure is about. `script` is a file name.
+    The control of a program may end after the statement that fails with the compiler: a statement that looks at what the compiler made (a
+    graph, a counter) fails in eager. By then, eager has done all that the failure is about. `script` is a file name.
     """
     for ours, theirs in zip(_script_frames(control, script), _script_frames(failed, script), strict=False):
         if ours.function != theirs.function:
@@ -272,7 +272,7 @@ def failed_later_than(control: str, failed: str, script: str) -> bool:
 
 
 def _script_frames(text: str, script: str) -> list[Frame]:
-    """The script's frames in the last traceback, from its outermost to the first that is not the script's."""
+    """The script's frames in the last traceback, from its outermost up to the first frame that is not the script's."""
     lines = ungrouped(text).split("\n")
     last = max((i for i, line in enumerate(lines) if line == HEADER), default=len(lines))
     behind_launcher = dropwhile(lambda frame: not frame.is_of(script), _frames(lines, last + 1)[0])
@@ -280,7 +280,7 @@ def _script_frames(text: str, script: str) -> list[Frame]:
 
 
 def _threads(dump: str) -> Iterator[tuple[bool, Stack]]:
-    """Of each thread of a dump, whether it was hit, and its stack."""
+    """For each thread of a dump, whether it was hit, and its stack."""
     lines = dump.split("\n")
     heads = [(i, head) for i, line in enumerate(lines) if (head := _FAULT_THREAD.match(line))]
     ends = [*(i for i, _ in heads[1:]), len(lines)]
@@ -296,7 +296,7 @@ def fault_frames(text: str) -> tuple[Frame, ...]:
 
 
 def sampled_frames(text: str) -> list[tuple[Frame, ...]]:
-    """The stacks in the last of faulthandler's dumps in `text`, each outermost first; no empty ones.
+    """The stacks in the last of faulthandler's dumps in `text`, each outermost first, without empty ones.
 
     A process is asked for them one after the other.
     """
@@ -304,9 +304,9 @@ def sampled_frames(text: str) -> list[tuple[Frame, ...]]:
 
 
 def final_stack(text: str) -> Stack:
-    """All frames in the tracebacks of `text`, also of those that a message quotes; or of the dump behind them, which tells of the end.
+    """All frames in the tracebacks of `text`, including those that a message quotes; or those of a dump after them, which shows the end.
 
-    Frames without a line are left out.
+    Frames without a line number are left out.
     """
     text = ungrouped(plain(text))
     raised = list(_QUOTED_FRAME.finditer(text))
@@ -320,13 +320,13 @@ def _with_lines(stack: Stack) -> Stack:
 
 
 def _last_dump(text: str) -> int:
-    """Where the last dump of a death or a time-out begins; 0 where there is none."""
+    """Where the last dump of a death or a timeout begins; 0 if there is none."""
     return max(text.rfind("Fatal Python error:"), text.rfind("\nTimeout ("), 0)
 
 
 def _failing(threads: Iterable[tuple[bool, Stack]]) -> Stack:
-    """The stack of the thread that was hit. That of the thread that ran the program where the one hit has no Python frames (the
-    autograd engine's threads have none)."""
+    """The stack of the thread that was hit. If that has no Python frames (the autograd engine's threads have none), the stack of the thread
+    that ran the program."""
     found = [(hit, stack) for hit, stack in threads if stack.frames]
     stacks = [stack for _, stack in found]
     last_hit = next((stack for hit, stack in reversed(found) if hit), None)
