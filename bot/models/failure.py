@@ -71,7 +71,7 @@ class Verdict(str, Enum):
 
 
 class Model(BaseModel):
-    """Base of every model here: immutable, unknown keys refused."""
+    """Base of all models: immutable, and unknown keys are rejected."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
@@ -91,7 +91,7 @@ class Signature(Model):
     @model_validator(mode="before")
     @classmethod
     def _without_fingerprint(cls, given: Any) -> Any:
-        # it is written for readers and follows from the rest
+        # written for readers only: it follows from the rest
         return {key: value for key, value in given.items() if key != "fingerprint"} if isinstance(given, dict) else given
 
     @computed_field  # type: ignore[prop-decorator]
@@ -105,7 +105,7 @@ class Signature(Model):
         if self.kind.is_wrong_result:
             return ()
         if self.kind is Kind.CRASH:
-            # memory that was written over shows in one run as this signal, in the next as another
+            # corrupted memory shows as this signal in one run and as another in the next
             memory = self.signal in ("SIGSEGV", "SIGBUS") or self.message == HEAP
             return ("memory" if memory else self.signal or "", self.phase.value)
         if self.kind is Kind.HANG:
@@ -114,16 +114,16 @@ class Signature(Model):
         return (self.phase.value, root, self.message)
 
     def same_across_forms(self, other: Signature) -> bool:
-        """Whether `other` is the same failure although the scripts differ in form (the outer wrappers differ then).
+        """Whether `other` is the same failure although the scripts differ in form (and so in the outer wrappers).
 
-        A missing error shows as the failed assertion of the script that expected it; that eager raises, its control says.
+        A missing error shows as the failed assertion of the script that expected it; its control shows that eager raises.
         """
         if self.kind is Kind.NO_RAISE:
             return other.kind.is_wrong_result
         return self.kind is other.kind and self._essence() == other._essence()
 
     def same(self, other: Signature) -> bool:
-        """Whether `other` is the same failure, of a script of the same form."""
+        """Whether `other` is the same failure in a script of the same form."""
         if not self.same_across_forms(other):
             return False
         same_frame = self.frame == other.frame or self.frame is None or other.frame is None
@@ -135,11 +135,11 @@ class Signature(Model):
         """One line for people."""
         what = self.signal or (": ".join(self.exception) if self.exception else self.kind.value)
         where = self.phase.value + (" (backward)" if self.backward else "")
-        # a repro of a wrong graph compares for itself: what the program said of it is the program's
+        # a repro of a wrong graph compares by itself: what the program said about it is the program's
         of_program = self.kind is Kind.ACCURACY and self.exception not in ((), ("AssertionError",))
         by = "wrong numbers, of which the program says " if of_program else ""
         tells = self.kind is Kind.EXCEPTION or of_program
-        # that numbers are not close the kind says as well, so nothing is said of it
+        # the kind already says that numbers are not close
         said = self.said or (self.message if tells else "")
         first = said.partition("\n")[0][:160] if tells or self.kind.is_wrong_result else ""
         return f"{self.kind.value} in {where}: {by}{what}" + (f": {first}" if first else "")

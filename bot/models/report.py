@@ -10,7 +10,7 @@ from bot.models.result import Result
 
 
 class Stored(Model):
-    """A file that a result came with, and where people find it."""
+    """A file that came with a result, and where people find it."""
 
     name: str
     size: int = Field(description="bytes")

@@ -10,7 +10,7 @@ from bot.models.failure import Model, Signature, Stage
 
 
 class CodeOrigin(Model):
-    """Whose program it is, and where it was found. It is run, so the answer says it."""
+    """Whose program it is, and where it was found. The answer says so, since the program is run."""
 
     where: Literal["comment", "issue", "pull_request", "push"]
     author: str = Field(description="login of who wrote it")
@@ -32,7 +32,7 @@ class Answer(Model):
 
 
 class RequestOptions(Model):
-    """What `run` is told. Null: its own default."""
+    """The options of `run`. Null for its own default."""
 
     stage: Stage | None = None
     accuracy: Literal["off", "auto", "on", "strict"] | None = None
@@ -43,7 +43,7 @@ class RequestOptions(Model):
 
 
 class Cause(Model):
-    """A cause of failing tests in a run of CI, as people see it. `failure` and `tests` are hostile text."""
+    """A cause of failing tests in a CI run, as people see it. `failure` and `tests` are hostile text."""
 
     verdict: str = Field(description="suggested, possible, or no")
     reason: str

@@ -32,9 +32,9 @@ ReasonCode = Literal[
 # What the input was taken for.
 TakenAs = Literal["script", "command", "runnable", "launcher", "debug_dir", "trace", "exported_program", "package", "notebook"]
 
-# The exit status of `torch-minify run` for each.
+# The exit status of `torch-minify run` for each status.
 EXIT_STATUS: dict[Status, int] = {"minimized": 0, "reproduced": 3, "not_reproduced": 4, "flaky": 5, "error": 1}
-# What a comment is called.
+# The title of a comment for each status.
 TITLE: dict[Status, str] = {
     "minimized": "Minimized",
     "reproduced": "Reproduced, not smaller",
@@ -44,9 +44,9 @@ TITLE: dict[Status, str] = {
 }
 
 
-# What a result directory holds: of one that is used again these go, and what else somebody has put there stays.
+# What a result directory holds. When one is used again, these are removed, and anything else in it stays.
 CONTENTS = ("result.json", "repro.py", "exported_program.pt2", "exported_program.txt", "kernel.py", "reduction.jsonl", "original")
-# That of an input that cannot be used.
+# The exit status for an input that cannot be used.
 UNUSABLE = 2
 
 
@@ -100,7 +100,7 @@ class Rule(Model):
     @model_validator(mode="before")
     @classmethod
     def _as_written_before(cls, given: Any) -> Any:
-        # results of earlier versions say that float64 was dropped where eager missed the tolerance: it is not any more
+        # results of earlier versions say that float64 was dropped if eager missed the tolerance: it no longer is
         return {key: value for key, value in given.items() if key != "precise"} if isinstance(given, dict) else given
 
 
@@ -181,9 +181,9 @@ class Result(Model):
 
     @property
     def exit_status(self) -> int:
-        """That of `torch-minify run`."""
+        """The exit status of `torch-minify run`."""
         return UNUSABLE if self.reason_code == "not_understood" else EXIT_STATUS[self.status]
 
     def to_json(self) -> str:
-        """As `result.json` holds it."""
+        """The text of `result.json`."""
         return self.model_dump_json(by_alias=True, indent=2) + "\n"
