@@ -16,17 +16,17 @@ def processors() -> int:
 
 
 def gpus(devices: Path = _DEVICES) -> int:
-    """NVIDIA's GPUs that this machine or container has, by their files in `devices`."""
+    """The number of NVIDIA GPUs that this machine or container has, by their files in `devices`."""
     return len([path for path in devices.glob("nvidia*") if path.name.removeprefix("nvidia").isdigit()])
 
 
 def gpu_files() -> list[Path]:
-    """The device files of the GPUs that this machine or container has; WSL has one for all."""
+    """The device files of the GPUs that this machine or container has; WSL has one for all of them."""
     return [*_DEVICES.glob("nvidia[0-9]*"), *_DEVICES.glob("dxg")]
 
 
 def free_memory(meminfo: Path = _MEMORY) -> int | None:
-    """Bytes of memory that new processes may take, as `meminfo` says; None where the system does not say."""
+    """Bytes of memory that new processes may take, according to `meminfo`; None if the system does not say."""
     try:
         for line in meminfo.read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):

@@ -10,12 +10,12 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-# Runs a command within so many seconds. The interpreter's packages may run a stranger's code then.
+# Runs a command with a limit in seconds. Packages of the interpreter may run a stranger's code then.
 Ask = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
 
 # Seconds for an interpreter to say what it has.
 LIMIT = 120.0
-# Run in the user's interpreter: it may be another one than ours.
+# Run in the user's interpreter, which may not be ours.
 _ASK = """
 import json, sys, sysconfig, os
 found = {"python": sys.version.split()[0]}
@@ -38,7 +38,7 @@ print(json.dumps(found))
 
 @dataclass(frozen=True)
 class Line:
-    """One thing that was looked at."""
+    """One thing that was checked."""
 
     what: str
     found: str
@@ -47,8 +47,8 @@ class Line:
 
 
 def facts_of(python: str, limit: float, ask: Ask) -> dict[str, object]:
-    """What the interpreter `python` says of itself and its torch; `error` where it cannot, or not within `limit` seconds. `ask` runs a
-    command within so many seconds."""
+    """What the interpreter `python` says about itself and its torch; `error` if it cannot, or not within `limit` seconds. `ask` runs a
+    command with a limit in seconds."""
     try:
         run = ask([python, "-c", _ASK], limit)
         found = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
@@ -58,7 +58,7 @@ def facts_of(python: str, limit: float, ask: Ask) -> dict[str, object]:
 
 
 def examine(python: str, limit: float, ask: Ask) -> list[Line]:
-    """What is there for the interpreter `python`, in the order in which a person would look. It may take `limit` seconds. `ask` is as for
+    """What there is for the interpreter `python`, in the order in which a person would look. It may take `limit` seconds. `ask` is as for
     `facts_of`."""
     facts = facts_of(python, limit, ask)
     torch, gpus = facts.get("torch"), facts.get("gpus")
@@ -83,9 +83,9 @@ def _supported(version: str) -> bool:
 
 def main(python: str, ask: Ask, compiles: Callable[[str, str], tuple[bool, str]], sandbox: Callable[[str], tuple[bool, str]]) -> int:
     """Print what `python` has. `ask` is as for `facts_of`; `compiles` says whether it compiles a function for a device, `sandbox` whether
-    it is kept in all layers; both say more.
+    all layers confine it; both add details.
 
-    Exit status 0, or 1 where something needed is missing or does not work.
+    Exit status 0, or 1 if something needed is missing or does not work.
     """
     lines = examine(python, LIMIT, ask)
     whole, layers = sandbox(python)

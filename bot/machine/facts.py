@@ -1,4 +1,4 @@
-"""What a program ran on, for whoever has to find the same again: the system, its compiler, its processor, its GPU. No names of machines."""
+"""What a program ran on, for anybody who needs the same again: the system, its compiler, its processor, its GPU. No machine names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONGEST = 120
 def of_machine(ask: Ask, devices: Sequence[Path] | None = None) -> dict[str, str]:
     """The facts that are known, by name: `os`, `cpu`, `compiler`, and with an NVIDIA driver `gpu` and `driver`.
 
-    `ask` runs a command within so many seconds, `devices` are the GPUs' device files; by default they are this machine's.
+    `ask` runs a command with a limit in seconds; `devices` are the GPUs' device files, by default this machine's.
     """
     if devices is None:
         devices = gpu_files()
@@ -58,7 +58,7 @@ def _processor() -> str:
 
 
 def _compiler(ask: Ask) -> str:
-    """The one that Inductor takes on a CPU, and its version."""
+    """The compiler that Inductor uses on a CPU, and its version."""
     name = next((each for each in (os.environ.get("CXX"), *_COMPILERS) if each and shutil.which(each)), None)
     if name is None:
         return ""
@@ -66,7 +66,7 @@ def _compiler(ask: Ask) -> str:
 
 
 def _said(ask: Ask, command: Sequence[str]) -> str:
-    """What a command prints; empty where it fails."""
+    """What a command prints; empty if it fails."""
     try:
         done = ask(command, _LIMIT)
     except (OSError, subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""Whether a GPU can be used here, and which piece is missing where it cannot."""
+"""Whether a GPU can be used here, and what is missing if it cannot."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _LIMIT = 60.0  # seconds
 
 
 def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[Path] | None = None) -> str | None:
-    """What keeps this machine or container from a GPU, for people; None where nothing does. Runs nobody's program.
+    """What keeps this machine or container from using a GPU, for people; None if nothing does. Runs nobody's program.
 
-    `run` gives the exit status and the output of a command, `devices` are the GPUs' device files; by default they are this machine's.
+    `run` gives the exit status and the output of a command; `devices` are the GPUs' device files, by default this machine's.
     """
     if devices is None:
         devices = gpu_files()
@@ -36,8 +36,8 @@ def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[
 
 
 def missing(python: str, limit: float, ask: doctor.Ask) -> str | None:
-    """What keeps the torch of the interpreter `python` from a GPU, for people; None where nothing does. Runs the interpreter, for at most
-    `limit` seconds, by `ask`, as `doctor.facts_of` has it."""
+    """What keeps the torch of the interpreter `python` from using a GPU, for people; None if nothing does. Runs the interpreter, for at
+    most `limit` seconds, through `ask`, as `doctor.facts_of` does."""
     lines = doctor.examine(python, limit, ask)
     if any(line.what == "GPU" and line.good for line in lines):
         return None
