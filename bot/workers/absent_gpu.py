@@ -1,4 +1,4 @@
-"""Compiling for a GPU that isn't there: what every process of a job gets for it, and whether that can be had."""
+"""Compiling for a GPU that isn't there: what every process of a job gets for it, and whether that is possible here."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ if tuple(torch.cuda.get_device_capability()) != divmod(%d, 10):
 
 
 def put_up(box: Sandbox, python: str, arch: int, most: float = _LIMIT, wanted: Wanted = None) -> str | None:
-    """Have every process of the sandbox `box` see a GPU of the compute capability `arch` (90 for 9.0). What keeps the interpreter `python`
-    from that, for people; None where nothing does. Each of the two processes that it takes is cut off after `most` seconds. Raises
-    Interrupted where `wanted` gave False.
+    """Have every process of the sandbox `box` see a GPU of the compute capability `arch` (90 for 9.0). Returns what keeps the interpreter
+    `python` from that, for people; None if nothing does. Each of the two processes that it takes is cut off after `most` seconds. Raises
+    Interrupted if `wanted` returned False.
     """
     compiler = next((found for name in (os.environ.get("CC"), *_COMPILERS) if name and (found := shutil.which(name))), None)
     if compiler is None:

@@ -1,4 +1,4 @@
-"""Whether workers work here: one function, compiled in a warm worker as each candidate of a search is."""
+"""Whether workers work here: compiles one function in a warm worker, as each candidate of a search is compiled."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LIMIT = 180.0
 
 
 def compiles(python: str, device: str = "cpu") -> tuple[bool, str]:
-    """Whether a worker of the interpreter `python` compiles one function for the `device` and runs it, and what there is to say of it.
+    """Whether a worker of the interpreter `python` compiles one function for the `device` and runs it, and details for people.
 
-    Takes seconds. In the sandbox, as each candidate: a GPU that torch sees outside may be out of reach there.
+    Takes seconds. Runs in the sandbox, as each candidate does: a GPU that torch sees outside may be out of reach there.
     """
     with Scratch(prefix="torch-minify-") as name:
         os.chmod(name, 0o711)
@@ -48,7 +48,8 @@ def _made(directory: Path) -> Path:
 
 
 def confines(python: str) -> tuple[bool, str]:
-    """Whether each layer of the sandbox is on for programs under the interpreter `python`, and which are; what is missing, what helps."""
+    """Whether every layer of the sandbox is on for programs under the interpreter `python`, and which are; or what is missing, and what
+    helps."""
     if sys.platform != "linux":
         return False, "none: only on Linux"
     with Scratch(prefix="torch-minify-") as place:

@@ -11,7 +11,7 @@ _PACKAGE_ROOT = Path(__file__).resolve().parents[2]
 
 
 def _compiling(env: Mapping[str, str], cache: Path) -> dict[str, str]:
-    """`env` with one compile directory, graph caches off, so that no hit hides a failure, and what makes a failure readable."""
+    """`env` with one compile directory, graph caches off so that no hit hides a failure, and what makes a failure readable."""
     return {
         **env,
         "TORCHINDUCTOR_CACHE_DIR": str(cache),
@@ -22,27 +22,27 @@ def _compiling(env: Mapping[str, str], cache: Path) -> dict[str, str]:
 
 
 def of_workers(cache: Path) -> dict[str, str]:
-    """For a capture and for warm workers: ours, with all that makes runs alike. `cache` is the compile directory."""
+    """For a capture and for warm workers: our environment, with all that makes runs alike. `cache` is the compile directory."""
     return {
         **_compiling(os.environ, cache),
         "TORCHINDUCTOR_COMPILE_THREADS": "1",
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
-        # a parent that asked the driver could not fork any more
+        # a parent that has asked the driver can no longer fork
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
     }
 
 
 def of_nobody(env: Mapping[str, str], cache: Path) -> dict[str, str]:
-    """For what we run ourselves with a program's interpreter, and keep what it makes: as `of_proof` of `env` and `cache`, without a path
-    on which the program could have modules."""
+    """For processes that we run ourselves with a program's interpreter, and whose results we keep: `of_proof` of `env` and `cache`, but
+    without a path on which the program could have modules."""
     return {name: value for name, value in of_proof(env, cache).items() if name != "PYTHONPATH"}
 
 
 def of_proof(env: Mapping[str, str], cache: Path, *, graph_caches: bool = False) -> dict[str, str]:
     """For a script that runs alone: `env` with only what the proof needs, and without our own package on the path.
 
-    `cache` is the compile directory; `graph_caches`: those of torch are used as they are by default.
+    `cache` is the compile directory; with `graph_caches`, torch's own are used as they are by default.
     """
     clean = dict(env)
     path = [entry for entry in clean.pop("PYTHONPATH", "").split(os.pathsep) if entry and Path(entry).resolve() != _PACKAGE_ROOT]

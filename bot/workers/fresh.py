@@ -1,11 +1,11 @@
 """Questions answered as the proof asks them: each script alone in a new process, which has imported nothing.
 
-A warm process has imported the compiler before the program begins. What a program changes before that (a function that the compiler
-takes by its name, what is read at import) does not count there, and its failure does not show. So it is asked here, which costs the
+A warm process has imported the compiler before the program begins. What a program changes before that import (a function that the compiler
+looks up by name, something that is read at import) has no effect there, and its failure does not show. So it is asked here, which costs the
 seconds that a warm process saves.
 
-Torch's caches of compiled graphs are off there, as in the warm ones, so that no hit hides a failure. Some failures are hits, or come of
-what is kept. For these they are on, and each process begins with nothing in them: its compile directory is its own, with no kernels either.
+Torch's caches of compiled graphs are off here, as in warm processes, so that no hit hides a failure. Some failures are hits, or come from
+what is cached. For these the caches are on, and each process begins with empty ones: its compile directory is its own, without kernels.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _CONTROLS: dict[Task, ControlOption | None] = {
 
 
 class FreshProcesses:
-    """Runs scripts and their controls; whatever else is asked goes to the warm `pool`, which is the caller's to close. `graph_caches`:
-    those of torch are on, and empty at first."""
+    """Runs scripts and their controls; any other question goes to the warm `pool`, which the caller closes. With `graph_caches`, torch's
+    own are on, and empty at first."""
 
     def __init__(self, pool: Pool, *, graph_caches: bool = False) -> None:
         self.pool, self.graph_caches = pool, graph_caches

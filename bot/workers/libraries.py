@@ -1,4 +1,4 @@
-"""The libraries that a script imports: what a warm parent may import once instead of each of its children anew."""
+"""The libraries that a script imports: a warm parent may import them once, instead of each of its children."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import ast
 import sys
 from functools import lru_cache
 
-# What every parent has imported, and what says nothing by itself.
+# What every parent has imported, and what is not a library.
 _KNOWN = frozenset({"torch", "torchgen", "functorch", "triton", "numpy", "sympy", "__future__", *sys.stdlib_module_names})
 
 
 @lru_cache(maxsize=256)
 def libraries_of(text: str) -> frozenset[str]:
-    """The top-level names of the packages that the script `text` imports, wherever it does; empty where it is not Python."""
+    """The top-level names of the packages that the script `text` imports, anywhere in it; empty if it is not Python."""
     return frozenset(word.partition(":")[0].partition(".")[0] for word in imports_of(text))
 
 
 @lru_cache(maxsize=256)
 def imports_of(text: str) -> tuple[str, ...]:
-    """Each module of a library that the script `text` imports, in its order: `package.module`, or `package.module:name,name` where it takes
-    names out of it, since some packages load a part only when it is named."""
+    """Each library module that the script `text` imports, in order: `package.module`, or `package.module:name,name` if it takes names from
+    it, since some packages load a part only when it is named."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

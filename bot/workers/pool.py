@@ -1,7 +1,7 @@
 """The warm parent process, seen from our side: questions in, outcomes out.
 
-The parent imports the compiler once and forks a child for each question (`bot.inside.server`), so a crash, a hang or a
-corrupted interpreter costs its own question only. The parent itself is replaced when it dies.
+The parent imports the compiler once and forks a child for each question (`bot.inside.server`), so a crash, a hang or a corrupted
+interpreter costs only its own question. The parent itself is replaced when it dies.
 """
 
 from __future__ import annotations
@@ -35,45 +35,45 @@ from bot.workers.libraries import imports_of, libraries_of
 from bot.workers.process import has_raised
 from bot.workers.toolchain import lent_headers
 
-# Questions about scripts with the same libraries until these get a parent of their own, and the most such parents.
+# How many questions about scripts with the same libraries give these a parent of their own, and the most such parents.
 OFTEN, MOST_WITH_LIBRARIES = 2, 2
 # Seconds within which the parent must have imported torch and the compiler.
 START_LIMIT = 180.0
 # Seconds that it gets to end by itself; its children die with it.
 LAST_WAIT = 0.3
-# Seconds within which one whose answers have ended is seen to be dead.
+# Seconds within which a parent whose answers have ended is seen to be dead.
 DEATH = 5.0
 # How often in a row a parent that died without an answer is replaced.
 RESTARTS = 5
-# Bytes of one answer; the longest hold a traceback and what was printed.
+# Bytes of one answer. The longest hold a traceback and the program's output.
 LONGEST_ANSWER = 64 << 20
-# Bytes that any program may take, whatever the one that is reduced takes.
+# Bytes that any program may take, however little the one that is being reduced takes.
 LEAST_MEMORY = 16 << 30
 
 
 def memory_for(largest: int) -> int:
-    """Bytes for a worker, where the largest process of the program that is reduced took `largest`.
+    """Bytes for a worker, if the largest process of the program that is being reduced took `largest`.
 
-    In float64 it takes twice as much. Where a machine has less than that, its kernel ends the process that holds most, which is the
-    same to us.
+    In float64 it takes twice as much. If a machine has less than that, its kernel kills the process that holds the most, which comes to the
+    same.
     """
     return LEAST_MEMORY + 2 * largest
 
 
 class PoolError(Exception):
-    """The warm parent could not be started, or died more often than it was replaced."""
+    """The warm parent could not be started, or died too often in a row."""
 
 
 @dataclass
 class Asked:
-    """A question on its way. Its future raises `PoolError` where the parent never came up."""
+    """A question on its way. Its future raises `PoolError` if the parent never came up."""
 
     future: Future[tuple[Outcome, Facts]]
     number: int
     directory: tempfile.TemporaryDirectory[str]
 
     def answer(self, facts: Facts) -> None:
-        """Settle it with the `facts` of a child."""
+        """Settle it with the `facts` that a child sent."""
         self.directory.cleanup()
         try:
             outcome = Outcome.model_validate({key: value for key, value in facts.items() if key in Outcome.model_fields})
@@ -83,30 +83,30 @@ class Asked:
             outcome, facts = Outcome(status="infra", text=f"unreadable answer: {key}"), {"status": "infra"}
         printed = facts.get("printed") or outcome.text
         if outcome.status == "exit" and has_raised(outcome.exit or 0, printed):
-            # it printed the traceback and left: a fresh process is read in the same way
+            # it printed the traceback and exited: a fresh process is read in the same way
             outcome = outcome.model_copy(update={"status": "raised", "text": printed})
         self.future.set_result((outcome, facts))
 
     def fail(self, reason: str) -> None:
-        """Settle it, for this `reason`, where there is nobody to answer."""
+        """Settle it, for this `reason`, if there is nobody to answer."""
         self.directory.cleanup()
         self.future.set_exception(PoolError(reason))
 
 
 class _Parent:
-    """One process of the warm parent: it, and the questions that it has."""
+    """One process of the warm parent, and the questions that it has."""
 
     def __init__(self, process: Process, on_ready: Callable[[dict[str, str]], None]) -> None:
         self.process = process
-        self.failure: str | None = None  # why it never was ready
+        self.failure: str | None = None  # why it never became ready
         self._on_ready = on_ready
         self._ready = False
         self._over = False
-        self._killed = False  # by the kernel, which takes the largest process: the next may come up
+        self._killed = False  # by the kernel, which kills the largest process: the next parent may come up
         self.answered = False
         self._waiting: dict[int, Asked] = {}
         self._state = threading.Lock()
-        # Lines for it, None after the last. One thread writes and one reads, so that no full pipe stops both sides.
+        # Lines for it, None after the last. One thread writes and one reads, so that a full pipe cannot block both sides.
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._listens = threading.Event()
         self._alarm = threading.Timer(START_LIMIT, self._on_start_timeout)
@@ -116,7 +116,7 @@ class _Parent:
             threading.Thread(target=work, daemon=True).start()
 
     def take(self, asked: Asked, question: Question) -> bool:
-        """Send a question, as soon as it can be heard; False where this parent has ended."""
+        """Send a question, as soon as it can be heard; False if this parent has ended."""
         with self._state:
             if self._over:
                 return False
@@ -126,7 +126,7 @@ class _Parent:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it takes questions at once."""
+        """Whether it takes questions right away."""
         return self._ready and not self._over
 
     def cancel(self, asked: Asked) -> None:
@@ -148,7 +148,7 @@ class _Parent:
     def _writer_loop(self) -> None:
         self._listens.wait()
         assert self.process.stdin is not None
-        # a broken pipe: the listener answers what was waiting
+        # a broken pipe: the reader answers what was waiting
         with contextlib.suppress(OSError), self.process.stdin as pipe:
             while (line := self._lines.get()) is not None:
                 pipe.write(line)
@@ -159,11 +159,11 @@ class _Parent:
         with self.process.stdout as answers:
             for line in iter(lambda: answers.readline(LONGEST_ANSWER), b""):
                 if not line.endswith(b"\n"):
-                    break  # it was killed in the middle of a line, or it is no answer of ours
+                    break  # it was killed in the middle of a line, or this is not one of our answers
                 try:
                     self._heard(json.loads(line))
                 except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-                    break  # a library of the program, which it has imported, wrote into the pipe
+                    break  # a library that it has imported for a program wrote into the pipe
             else:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._killed = self.process.wait(DEATH) == -signal.SIGKILL
@@ -198,7 +198,7 @@ class _Parent:
                 asked = self._waiting.get(number)
             if asked is not None:
                 asked.answer(cast("Facts", facts))
-                # only now: what cannot be read is no answer
+                # only now: an unreadable answer does not count
                 with self._state:
                     del self._waiting[number]
                 self.answered = True
@@ -237,7 +237,7 @@ class Pool:
         return made
 
     def _questions(self) -> Path | None:
-        """The directory for those of the questions; None: the system's."""
+        """The directory that holds those of the questions; None for the system's default."""
         if self.box is None:
             return None
         place = self.box.scratch / "questions"
@@ -247,13 +247,13 @@ class Pool:
         return place
 
     def start(self) -> None:
-        """Start the parent in the background, where there is none; questions wait until it is ready. Raises OSError where the interpreter
-        cannot be run."""
+        """Start the parent in the background, if there is none; questions wait until it is ready. Raises OSError if the interpreter cannot
+        be run."""
         self._ensure_running()
 
     def submit(self, question: Question) -> Asked:
-        """Send a question; its future gives the outcome and the raw facts (`values` for the task shapes). Raises PoolError where there is
-        no torch in this interpreter, the parent keeps dying, or the pool is closed."""
+        """Send a `question`; its future gives the outcome and the raw facts (`values` for the task shapes). Raises PoolError if there is no
+        torch in this interpreter, the parent keeps dying, or the pool is closed."""
         directory = self.directory()
         asked = Asked(Future(), next(self._numbers), directory)
         question = replace(question, memory=question.memory or self.memory, id=asked.number, dir=directory.name)
@@ -300,8 +300,8 @@ class Pool:
         return [*([self._parent] if self._parent is not None else []), *self._others.values()]
 
     def _with_libraries(self, text: str) -> _Parent | None:
-        """The parent that has imported the very libraries of the script `text`, if it is ready: one more library could hide that a script
-        lacks its import. The first is started when such scripts are asked about for the second time."""
+        """The parent that has imported exactly the libraries of the script `text`, if it is ready: an additional library could hide that a
+        script lacks its import. It is started when such scripts are asked about for the second time."""
         libraries = libraries_of(text)
         if not libraries:
             return None
@@ -315,8 +315,8 @@ class Pool:
             return parent if parent is not None and parent.is_ready else None
 
     def _spawn(self, libraries: Sequence[str] = ()) -> _Parent:
-        # A candidate carries its settings itself. The ISA probe of a cold cache costs a second in each child, and optimizing the glue
-        # around AOTInductor's kernels half of its time; the proof, in fresh processes, does both.
+        # A candidate carries its own settings. The ISA probe of a cold cache costs a second in each child, and optimizing the glue around
+        # AOTInductor's kernels half of its time. The proof, in fresh processes, does both.
         faster = {"TORCHINDUCTOR_VEC_ISA_OK": "1", "AOT_INDUCTOR_COMPILE_WRAPPER_OPT_LEVEL": "O0"}
         env = {**without_settings(environment.of_workers(self.cache)), **faster}
         box = self.box or Sandbox(self.cache, on=False)

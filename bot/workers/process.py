@@ -1,4 +1,4 @@
-"""Running one process to its end, whatever it does: bounded output, a time limit, its whole group killed afterwards."""
+"""Runs one process to its end, whatever it does: bounded output, a time limit, its whole group killed afterwards."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from bot.sandbox.order import ProcessReport
 from bot.sandbox.process import Process
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 
-# Asked now and then; False ends a run with `Interrupted`.
+# Called now and then; False ends a run with `Interrupted`.
 Wanted = Callable[[], bool] | None
 
-# What still runs after so many times what it takes without the compiler (or without comparisons) is not just slow.
+# A run that takes this many times as long as without the compiler (or without comparisons) is not just slow.
 HANG_RATIO = 10
 # Seconds that starting Python and importing torch may add to a run.
 START = 15.0
@@ -35,19 +35,19 @@ KEEP = 2_000_000  # bytes kept of each end of each output stream
 LOOK = 0.1  # seconds between two looks at a process
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over
 BETWEEN = 0.3  # seconds between two stacks of a process that is asked for several
-# What is said of a run that the sandbox ended for its use of the machine.
+# What is said about a run that the sandbox ended for its use of the machine.
 LIMITS = {
     "disk": "the sandbox ended the program: no space left on the disk",
     "processes": "the sandbox ended the program: too many processes",
 }
 DRAIN_GRACE = 2.0  # seconds to read what is left in a pipe of a dead process
-# What faulthandler and the C++ library print of a death, and faulthandler of a thread of Python's that runs nothing any more.
+# What faulthandler and the C++ library print when a process dies, and faulthandler for a Python thread that no longer runs anything.
 _FATAL, _TERMINATED = "Fatal Python error: ", "terminate called after throwing an instance of "
 _ALL_FRAMES_GONE = re.compile(
     r"^Current thread \S+ (?:\[[^\n]*\] )?\(most recent call first\):\n(?:  Garbage-collecting\n)?  <no Python frame>$", re.M
 )
 
-# What ended the wait for a process: it did, its own time was over, or it was cut off.
+# What ended the wait for a process: it ended by itself, its own time was over, or it was cut off.
 _End = Literal["itself", "late", "cut"]
 
 
@@ -56,7 +56,7 @@ class Interrupted(Exception):
 
 
 class _Kept:
-    """Reads a stream to its end, always, and keeps its two ends."""
+    """Reads a stream to its end in any case, and keeps its two ends."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
@@ -90,10 +90,9 @@ class _Kept:
 class Patience:
     """How long a process may run.
 
-    After `own` seconds of its own time (on a busy machine it has less of it than passes) a Python process is asked for its stack
-    (SIGABRT, which faulthandler answers), then its whole group is killed. When `most` seconds have passed it is cut off, wherever it is.
-    A process that answers SIGUSR1 too can be asked for several `stacks`: at the end, or, where they are `spread`, from a quarter of its
-    time on.
+    After `own` seconds of its own time (on a busy machine, more time than that passes), a Python process is asked for its stack (SIGABRT,
+    which faulthandler answers), then its whole group is killed. After `most` seconds have passed it is cut off, wherever it is. A process
+    that also answers SIGUSR1 can be asked for several `stacks`: at the end or, if they are `spread`, from a quarter of its time on.
     """
 
     own: float
@@ -102,7 +101,7 @@ class Patience:
     spread: bool = False
 
     def looks(self) -> list[float]:
-        """When a stack is asked for before the end, in seconds of own time."""
+        """When to ask for a stack before the end, in seconds of own time."""
         count = self.stacks - 1 if self.spread else 0
         return [self.own * (1 + 3 * number / count) / 4 for number in range(count)]
 
@@ -118,11 +117,11 @@ def run_process(
     write: Sequence[Path] = (),
     linked: bool = False,
 ) -> Outcome:
-    """Run a command as long as there is `patience`; standard output and then standard error are the outcome's `text`.
+    """Run a `command` as long as there is `patience`; standard output, followed by standard error, is the outcome's `text`.
 
-    It starts in the directory `cwd` with the environment `env`. The outcome's `seconds` are of its own time. It runs in
-    the sandbox `box`, where there is one, and may write to the directories `write`; with `linked` its working directory is one of its own,
-    with links to what is in `cwd`. Raises Interrupted where `wanted` gave False.
+    It starts in the directory `cwd` with the environment `env`. The outcome's `seconds` are its own time. It runs in the sandbox `box`, if
+    any, and may write to the directories `write`; with `linked`, it gets its own working directory, with links to what is in `cwd`. Raises
+    Interrupted if `wanted` returned False.
     """
     try:
         process = (box or Sandbox(cwd, on=False)).start(
@@ -146,21 +145,21 @@ def run_process(
     finally:
         process.end()
     seconds, elapsed = own.seconds(), time.monotonic() - started
-    # Python writes its last words to stderr, so they come last.
+    # Python's last words go to stderr, so stderr comes last.
     text = out.text() + err.text()
     outcome = _of_sandbox(process.report) or _outcome(process.returncode, ended, text, seconds)
     return outcome.model_copy(update={"elapsed": round(elapsed, 3)})
 
 
 def _of_sandbox(report: ProcessReport) -> Outcome | None:
-    """How a run ended that the sandbox did not start, or ended; None for one that ended by itself."""
+    """The outcome of a run that the sandbox did not start, or ended; None for one that ended by itself."""
     if report.failed:
         return Outcome(status="infra", text=report.failed)
     return Outcome(status="infra", text=LIMITS[report.ended]) if report.ended else None
 
 
 def _wait(process: Process, own: OwnTime, patience: Patience, wanted: Wanted) -> _End:
-    """Wait for the process, and say what ended that."""
+    """Wait for the process, and say what ended the wait."""
     until = time.monotonic() + patience.most
     looks = patience.looks()
     while True:
@@ -182,7 +181,7 @@ def _wait(process: Process, own: OwnTime, patience: Patience, wanted: Wanted) ->
 
 
 def _listens(pid: int) -> bool:
-    """Whether a process handles SIGUSR1: one that has become another program by now would die of it. Where the system does not say, yes."""
+    """Whether a process handles SIGUSR1: one that has become another program by now would die of it. Yes if the system does not say."""
     try:
         found = re.search(r"^SigCgt:\s*([0-9a-f]+)$", Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace"), re.M)
     except OSError:
@@ -219,14 +218,15 @@ def _outcome(code: int, ended: _End, text: str, seconds: float) -> Outcome:
 
 
 def has_raised(code: int, text: str) -> bool:
-    """Whether a process that printed `text` and left with the status `code` ended in an exception, or printed the one it left for."""
+    """Whether a process that printed `text` and exited with the status `code` ended in an exception, or printed the one that it exited
+    for."""
     return code == 1 and _ends_in_exception(text)
 
 
 def _raised_before_teardown(text: str) -> str | None:
-    """What was printed by a program that raised, and died only when Python was taking itself down: no frame was left.
+    """What a program printed that raised, and died only while Python shut down, with no frame left.
 
-    Freeing tensors of a device whose context is dead ends a process so, after its traceback.
+    Freeing the tensors of a device whose context is dead ends a process this way, after its traceback.
     """
     dump = text.rfind(_FATAL)
     if dump < 0 or not _ALL_FRAMES_GONE.search(text, dump):

@@ -1,10 +1,10 @@
-"""What every compile of C++ begins with, kept from one compile directory to the next: Inductor's probes of the machine's vector
-instructions, and its precompiled header.
+"""What every C++ compile begins with, kept from one compile directory to the next: Inductor's probes of the machine's vector instructions,
+and its precompiled header.
 
-In a cold compile directory the first C++ kernel waits for six little programs and for torch's own header, which nobody's failure depends
-on: twelve seconds and seven, in the capture, in the search and in the proof. Inductor names each by its text, the compiler's version, the
-flags and torch's version (the header by all that it includes, too), so a kept one is found only where it would come out the same; nothing
-of any program is in them. Everything else in a compile directory starts cold.
+In a cold compile directory, the first C++ kernel waits for six small programs and for torch's own header: twelve seconds and seven, in the
+capture, in the search and in the proof. No failure depends on them. Inductor names each by its text, the compiler's version, the flags and
+torch's version (the header also by all that it includes), so a kept one is found only if it would come out the same; they hold nothing of
+any program. Everything else in a compile directory starts cold.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ torch.compile(lambda x: torch.relu(x) + 1)(torch.ones(8))
 """
 _LENT = "headers"
 _LIMIT = 120.0  # seconds
-_STEP = 0.1  # seconds between two looks whether the job is still wanted
+_STEP = 0.1  # seconds between two checks of whether the job is still wanted
 _LARGEST = 4096  # bytes; a kernel of a program is longer
 _MOST_HEADERS = 4  # of 150 MB each; the oldest go
 
 
 def directory() -> Path:
-    """Where the probes are kept: below TORCH_MINIFY_CACHE_DIR, or the user's directory for caches."""
+    """Where the probes are kept: below TORCH_MINIFY_CACHE_DIR, or in the user's cache directory."""
     given = os.environ.get("TORCH_MINIFY_CACHE_DIR")
     return (Path(given) if given else platformdirs.user_cache_path("torch-minify")) / "instructions"
 
 
 def lent_headers(box: Sandbox) -> str:
-    """The directory in which processes of the sandbox `box` find precompiled headers, once they are there; empty without a sandbox."""
+    """The directory in which processes of the sandbox `box` find precompiled headers, once there are any; empty without a sandbox."""
     return str(box.scratch / _LENT) if box.on else ""
 
 
 def seed(cache: Path) -> None:
-    """Copy the kept probes into the compile directory `cache`. What cannot be read is probed anew."""
+    """Copy the kept probes into the compile directory `cache`. What cannot be read is probed again."""
     for library in directory().glob("*/*.so"):
         with contextlib.suppress(OSError):
             for file in (library.with_suffix(".cpp"), library):
@@ -63,11 +63,11 @@ def seed(cache: Path) -> None:
 
 
 def make(python: str, box: Sandbox, *, anew: bool = True, wanted: Wanted = None) -> None:
-    """Keep what is made for the interpreter `python`, where it was never asked: compiled in the sandbox `box`, by a process without a
-    program. From then on each process of the box finds the header. Without `anew` it finds what is kept already.
+    """Make the probes and the header for the interpreter `python` and keep them, if that was not done before: in the sandbox `box`, by a
+    process without a program. From then on, each process of the box finds the header. Without `anew`, it finds what is already kept.
 
-    What a program's process left could be anything, and what is kept runs in those of other programs. Raises Interrupted where `wanted`
-    gave False.
+    What a program's process left could be anything, and what is kept runs in the processes of other programs. Raises Interrupted if
+    `wanted` returned False.
     """
     mark = directory() / f"{box.state_of(python)}.json"
     if anew and not _whole(mark):
@@ -87,7 +87,7 @@ def make(python: str, box: Sandbox, *, anew: bool = True, wanted: Wanted = None)
 
 
 def _names(mark: Path) -> list[str] | None:
-    """What was made, as the file `mark` says; None where nobody was asked."""
+    """What was made, according to the file `mark`; None if nothing was."""
     try:
         names = json.loads(mark.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -96,16 +96,16 @@ def _names(mark: Path) -> list[str] | None:
 
 
 def _whole(mark: Path) -> bool:
-    """Whether all that was made is there still: headers of other interpreters may have taken the place of a header."""
+    """Whether all that was made is still there: headers of other interpreters may have displaced one."""
     names = _names(mark)
     return names is not None and all((_kept_headers() / name).is_file() for name in names)
 
 
 class Maker:
-    """`make` in a thread of its own, for the interpreter `python` in the sandbox `box`, with or without `anew`.
+    """Runs `make` in its own thread, for the interpreter `python` in the sandbox `box`, with or without `anew`.
 
-    On a slow machine it takes longer than a short job can wait, and one that is broken off is of no use to the next job either. It serves
-    the processes that begin later. Close it before the directory of the box goes.
+    On a slow machine it takes longer than a short job can wait, and an interrupted one is of no use to the next job either. It serves the
+    processes that start later. Close it before the directory of the box is removed.
     """
 
     def __init__(self, python: str, box: Sandbox, *, anew: bool = True) -> None:
@@ -119,7 +119,7 @@ class Maker:
             make(python, box, anew=anew, wanted=lambda: not self._closed.is_set())
 
     def wait(self, seconds: float, wanted: Wanted = None) -> None:
-        """Wait until it is made, for at most so many seconds. Raises Interrupted where `wanted` gave False."""
+        """Wait until it is made, for at most this many `seconds`. Raises Interrupted if `wanted` returned False."""
         end = time.monotonic() + seconds
         while self._thread.is_alive() and time.monotonic() < end:
             if wanted is not None and not wanted():
@@ -127,7 +127,7 @@ class Maker:
             self._thread.join(min(_STEP, max(0.0, end - time.monotonic())))
 
     def close(self) -> None:
-        """Break it off."""
+        """Interrupt it."""
         self._closed.set()
         if self._thread.ident is not None:
             self._thread.join()
@@ -140,9 +140,9 @@ class Maker:
 
 
 def keep(cache: Path) -> None:
-    """Keep the probes of the compile directory `cache`, whose process has ended by itself and ran no program: what it wrote is whole.
+    """Keep the probes of the compile directory `cache`, whose process has ended by itself and ran no program, so what it wrote is complete.
 
-    The interpreter and its packages may be anybody's, and we may read what they may not: no link is followed, and no pipe waited for.
+    The interpreter and its packages may be anybody's, and we may read what they may not: no link is followed, and no pipe is waited for.
     """
     for text in cache.glob("??/*.cpp"):
         library = text.with_suffix(".so")
@@ -153,7 +153,7 @@ def keep(cache: Path) -> None:
 
 
 def keep_headers(cache: Path) -> list[str]:
-    """Keep the precompiled headers that were made below the temporary directory `cache`; their names. See `keep`."""
+    """Keep the precompiled headers that were made below the temporary directory `cache`, and return their names. See `keep`."""
     names = []
     for compiled in (cache / HEADERS).glob("*.h.*"):
         header = compiled.with_suffix("")
@@ -180,20 +180,20 @@ def _lend_headers(names: list[str], box: Sandbox) -> None:
         kept, lent = _kept_headers() / name, place / name
         if not lent.exists() and kept.is_file():
             with contextlib.suppress(OSError):
-                os.utime(kept)  # those that are not used go first
-            # of the job's own, since the user's directory may be closed to the accounts of programs, who can only read here
+                os.utime(kept)  # those that are not used are removed first
+            # the job's own copy: the user's directory may be closed to the accounts of programs, which can only read here
             place.mkdir(exist_ok=True)
             place.chmod(0o755)  # whatever our umask is
             _copied(kept, lent)
             lent.chmod(0o644)
     if place.is_dir():
-        # another thread may be starting a process, and looks through what it has
+        # replaced, not changed: another thread may be starting a process, and going through it
         box.links = {**box.links, HEADERS: place}
 
 
 def _copied(source: Path, target: Path) -> None:
-    """In one step, since another job may read; what lies there already is the same. Nothing but a plain file is copied. Raises OSError
-    where it is none."""
+    """Copy in one step, since another job may be reading; a target that exists is the same. Only a plain file is copied. Raises OSError if
+    it is not one."""
     with os.fdopen(open_plain(source), "rb") as opened, contextlib.suppress(OSError):
         if target.exists():
             return
