@@ -1,4 +1,4 @@
-"""Accounts that nobody else has: for a program's process, where we may change it."""
+"""Accounts that nobody else has, for a program's processes, if we may change the account."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from contextlib import contextmanager
 
 from bot.sandbox import kernel
 
-# The capabilities chown, kill, setgid and setuid: with them, and no other, a process can start others under other accounts.
+# The capabilities chown, kill, setgid and setuid: with just these, a process can start others under other accounts.
 TO_CHANGE = (0, 5, 6, 7)
-# Between the numbers of accounts that people, systems and containers are given.
+# Outside of the numbers that people, systems and containers are given.
 _DRAWN = ((70_000, 99_999), (62_000, 64_999))
 _WORKPLACES = ("GITHUB_WORKSPACE", "RUNNER_TEMP", "RUNNER_TOOL_CACHE", "HOME")
 _TRIES = 50
-# What ends with one account would end with another that has its number.
+# None is given twice: what is ended with one account would end with another that has its number.
 _given: set[int] = set()
 
 
@@ -33,14 +33,14 @@ def may_change() -> bool:
 
 
 def keep_to_this_process() -> None:
-    """Hand the right to give accounts on to nothing but supervisors: what else this process starts is nobody special."""
+    """Let nothing but supervisors inherit the right to change accounts: whatever else this process starts has no special rights."""
     with contextlib.suppress(OSError, AttributeError):
         kernel.hand_on(())
 
 
 @contextmanager
 def handed_on() -> Iterator[None]:
-    """What this thread starts meanwhile may give accounts, where this process may and is not root."""
+    """What this thread starts meanwhile may change accounts, if this process may and is not root."""
     if sys.platform != "linux" or os.geteuid() == 0 or not may_change():
         yield
         return
@@ -52,10 +52,10 @@ def handed_on() -> Iterator[None]:
 
 
 def draw(environ: Mapping[str, str]) -> int | None:
-    """The number of an account, and of a group, that nobody has: none of this machine, of no process that runs, nor the owner of a
-    workplace that `environ` names; none that was drawn before.
+    """The number of an account, and of a group, that nobody has: none of this machine or of a running process, not the owner of a workplace
+    that `environ` names, and none that was drawn before.
 
-    None where this process can have none.
+    None if this process can have none.
     """
     people = {account.pw_uid for account in pwd.getpwall()} | {group.gr_gid for group in grp.getgrall()}
     taken = _owners(environ) | people | at_work() | _given
@@ -71,7 +71,7 @@ def draw(environ: Mapping[str, str]) -> int | None:
 
 
 def groups_of_gpus(paths: list[str]) -> tuple[int, ...]:
-    """The groups that own device nodes at `paths` which not everybody may use."""
+    """The groups that own those device nodes at `paths` that not everybody may use."""
     found: set[int] = set()
     for path in paths:
         nodes = [path, *(os.path.join(path, name) for name in os.listdir(path))] if path == "/dev/dri" and os.path.isdir(path) else [path]
@@ -97,7 +97,7 @@ def _owners(environ: Mapping[str, str]) -> set[int]:
 
 
 def at_work() -> set[int]:
-    """The accounts of the processes that run: another job's programs may have been given theirs in the same way."""
+    """The accounts of the running processes: the programs of another job may have been given theirs in the same way."""
     found: set[int] = set()
     for name in os.listdir("/proc") if os.path.isdir("/proc") else ():
         if name.isdecimal():
@@ -107,7 +107,7 @@ def at_work() -> set[int]:
 
 
 def _mapped(table: str, number: int) -> bool:
-    """Whether this process's user namespace has the account `number`."""
+    """Whether this process's user namespace contains the account `number`."""
     try:
         with open(f"/proc/self/{table}", encoding="ascii") as file:
             rows = [tuple(map(int, line.split())) for line in file]

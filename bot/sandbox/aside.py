@@ -1,4 +1,4 @@
-"""Looking at what a program will run in: its interpreter, its compiler, its driver's tool. What these run may be a stranger's work too."""
+"""Looks at what a program will run in: its interpreter, its compiler, its driver's tool. These may run a stranger's code as well."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bot.sandbox.process import launch
 
 
 def ask(words: Sequence[str], limit: float, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """What the command `words` says, which has `limit` seconds, and what a program may see of the environment `env` (None: ours).
+    """What the command `words` prints within `limit` seconds. It gets what a program may see of the environment `env` (None: ours).
 
-    It can write nothing and reach nobody, and runs in no directory of anybody's, whose modules it would import. It has an account of its
-    own where we may give one; where that comes to nothing, as where others cannot reach the interpreter, it has ours, without its rights.
+    It can write nothing and reach nobody, and runs in nobody's directory, whose modules it would import. It has its own account if we may
+    give it one; if that fails, for example since others cannot reach the interpreter, it runs under ours, without its rights.
 
     Raises:
         OSError: there is no such program.
@@ -51,7 +51,7 @@ def ask(words: Sequence[str], limit: float, env: Mapping[str, str] | None = None
 
 
 def _run(order: Order, limit: float) -> tuple[subprocess.CompletedProcess[str], str]:
-    """What came of the `order`, and why it was not started."""
+    """The result of the `order`, and why it was not started."""
     process = launch(order, None, {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE})
     try:
         said, wrong = process.communicate(timeout=limit)

@@ -1,4 +1,4 @@
-"""The layers, put on by the process itself between its fork and its exec."""
+"""The layers, which the process puts on itself between its fork and its exec."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LOCAL = frozenset({socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
 
 
 class LayerMissing(Exception):
-    """A layer that has to be on cannot be had."""
+    """A layer that has to be on is not available."""
 
 
 def confine(order: Order, killer: Killer) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Put on the layers of the `order`; those that are on, and what its account cannot reach. The `killer` starts
-    here, where it has not before. Raises LayerMissing where a layer that it asks for cannot be had."""
+    """Put on the layers of the `order`; returns those that are on, and the paths that its account cannot reach. The `killer` starts here,
+    unless it has already. Raises LayerMissing if a layer that the order asks for is not available."""
     if not order.confined:
         _become(order)
         return (), ()
@@ -37,7 +37,7 @@ def confine(order: Order, killer: Killer) -> tuple[tuple[str, ...], tuple[str, .
     _be_first_to_die()
     if _has(lambda: _limit(order)):
         layers.append(RLIMITS)
-    # what it opens is opened with the rights that we still have
+    # its paths are opened with the rights that we still have
     rules = _rules(order, tcp=not order.network and not alone) if landlock.abi() else None
     kernel.drop_bounding_set()
     if order.uid is not None and order.gid is not None:
@@ -47,7 +47,7 @@ def confine(order: Order, killer: Killer) -> tuple[tuple[str, ...], tuple[str, .
         layers.append(UID)
     if _has(kernel.drop_capabilities) and not kernel.capabilities():
         layers.append(CAPABILITIES)
-    # the kernel forgets this at a change of account
+    # the kernel resets this when the account changes
     _has(lambda: kernel.prctl(kernel.PR_SET_PDEATHSIG, 9))
     if _has(lambda: kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)):
         layers.append(PRIVILEGES)
@@ -69,7 +69,7 @@ def confine(order: Order, killer: Killer) -> tuple[tuple[str, ...], tuple[str, .
 
 
 def _become(order: Order) -> None:
-    """Take the account of the `order`, and nothing but the capabilities that it keeps."""
+    """Take the account of the `order`, with only the capabilities that it keeps."""
     if order.uid is not None and order.gid is not None:
         kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
         os.setgroups(list(order.groups))
@@ -80,16 +80,16 @@ def _become(order: Order) -> None:
 
 
 def _families(network: bool, alone: bool) -> frozenset[int]:
-    """The sockets that a process may make. In a network of its own it may talk to itself."""
+    """The socket families that a process may use. In its own network, it may talk to itself."""
     if network:
         return _LOCAL | {socket.AF_UNIX}
     return _LOCAL if alone else frozenset()
 
 
 def _works(order: Order, put_on: Callable[[], object]) -> bool:
-    """Whether this process can have a namespace of its own: tried by another one, since what fails half way is of no use any more.
+    """Whether this process can have its own namespace. Another process tries it, since one in which that fails halfway is unusable.
 
-    Not as a user who is to change the account: in its namespace there is only one.
+    Not for a user that is to change the account: its namespace has only one.
     """
     if order.uid is not None and not kernel.capabilities() & 1 << kernel.CAP_SYS_ADMIN:
         return False
@@ -104,12 +104,12 @@ def _own_tmp(order: Order) -> None:
     named = (*order.named, *listed, *order.read, *order.write, *order.must_reach, *order.command, order.tmp)
     private_tmp.enter(order.tmp, order.read, order.write, listed, named)
     if order.uid is None:
-        # what an account of its own leaves there can be told from what others have, and removed
+        # not for an account of its own: what that leaves there can be told from what others have, and removed
         _has(lambda: kernel.own_memory(SHARED_MEMORY, _room(order)))
 
 
 def _room(order: Order) -> int:
-    """Bytes that a program may have in shared memory: as much as it would be left of the machine's."""
+    """Bytes that a program may have in shared memory: as much as would be left to it of the machine's."""
     facts = os.statvfs(SHARED_MEMORY)
     free = facts.f_bavail * facts.f_frsize
     return max(free - order.least_free, free // 2)
@@ -121,14 +121,14 @@ def _rules(order: Order, *, tcp: bool) -> landlock.Ruleset:
     rules.list_only(order.list_only)
     rules.allow(order.write, write=True)
     if order.gpu:
-        # CUDA's driver names its threads in /proc/PID/task/TID/comm, and gives up with error 304 where it may not. Which PID that will be,
-        # nobody knows yet. Most of what is there the kernel lets nobody write for another account, or without tracing it.
+        # CUDA's driver names its threads in /proc/PID/task/TID/comm, and gives up with error 304 if it may not. The PID is not known yet.
+        # The kernel lets nobody write most of what is there for another account, or without tracing it.
         rules.allow(["/proc"], write=True)
     return rules
 
 
 def _be_first_to_die() -> None:
-    """Where the machine's memory ends, the kernel takes this process before any other."""
+    """Have the kernel kill this process before any other if the machine runs out of memory."""
 
     def say() -> None:
         with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:

@@ -1,4 +1,4 @@
-"""The variables that a program sees: an allow-list, without what is secret by its name or by its value."""
+"""The variables that a program sees: an allow-list, without anything that is secret by its name or its value."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Mapping, MutableMapping
 
-# Names further variables that a program may see, with blanks between them.
+# Names further variables that a program may see, separated by blanks.
 PASSED = "TORCH_MINIFY_PASS"
 _KEPT = re.compile(
     r"PATH|LANG|LANGUAGE|LC_\w+|TZ|TERM|CC|CXX|CPATH|CFLAGS|CXXFLAGS|LDFLAGS|LD_LIBRARY_PATH|LIBRARY_PATH|VIRTUAL_ENV|CONDA_PREFIX"
@@ -17,24 +17,24 @@ _KEPT = re.compile(
 )
 _NAMED = re.compile(r"""["']([A-Z_][A-Z0-9_]{1,100})["']""")
 _PROXIES = re.compile(r"(?:https?|no|all)_proxy", re.IGNORECASE)
-# Our own variable (`PASSED`) holds names.
+# Our own variable (`PASSED`) holds names, not a secret.
 SECRET_NAMES = r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|_KEY|APIKEY|COOKIE|WEBHOOK|(?<!TORCH_MINIFY)_PASS$|_(?:PWD|PAT|DSN|JWT)$"
 _SECRET = re.compile(f"{SECRET_NAMES}|AUTH", re.IGNORECASE)
 _SECRET_VALUE = re.compile(
     r"gh[pousr]_[A-Za-z0-9._-]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/\s:@]+:[^/\s@]+@|\bglpat-[\w-]{20}"
 )
-# where Python looks for the user's packages, and libraries for their models, when HOME is another one
+# where Python looks for the user's packages, and libraries for their models, if HOME is changed
 _BELOW_HOME = {"PYTHONUSERBASE": ".local", "HF_HOME": ".cache/huggingface", "TORCH_HOME": ".cache/torch"}
 
 
 def hand_over(variables: Mapping[str, str], environ: MutableMapping[str, str]) -> None:
-    """Set `variables` in `environ`, for every program that is started from here on to see, whatever they are called."""
+    """Set `variables` in `environ`, so that every program started from here on sees them, whatever they are called."""
     environ.update(variables)
     environ[PASSED] = " ".join(dict.fromkeys([*environ.get(PASSED, "").split(), *variables]))
 
 
 def pass_what_is_named(text: str, environ: MutableMapping[str, str]) -> None:
-    """Let a program see the variables of `environ` that its own `text` asks for by name, secrets apart."""
+    """Let a program see the variables of `environ` that its own `text` asks for by name, except for secrets."""
     named = [name for name in dict.fromkeys(_NAMED.findall(text)) if name in environ]
     if named:
         environ[PASSED] = " ".join(dict.fromkeys([*environ.get(PASSED, "").split(), *named]))
@@ -46,7 +46,7 @@ def is_secret(name: str, value: str = "") -> bool:
 
 
 def allowed(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
-    """What a program may see of `environ`, which may name more (`PASSED`); `network` adds the proxies."""
+    """What a program may see of `environ`, which may name further variables (`PASSED`); `network` adds the proxies."""
     passed = environ.get(PASSED, "").split()
     return {
         name: value
@@ -56,7 +56,7 @@ def allowed(environ: Mapping[str, str], *, network: bool = False) -> dict[str, s
 
 
 def inside(environ: Mapping[str, str], home: str, tmp: str, *, network: bool) -> dict[str, str]:
-    """The environment of a program that has its own `home` and `tmp`, from ours (`environ`); with `network` the proxies too."""
+    """The environment of a program that has its own `home` and `tmp`, made from ours (`environ`); `network` adds the proxies."""
     env = allowed(environ, network=network)
     outer = environ.get("HOME") or os.path.expanduser("~")
     for name, below in _BELOW_HOME.items():
@@ -64,8 +64,8 @@ def inside(environ: Mapping[str, str], home: str, tmp: str, *, network: bool) ->
         if name not in env and os.path.isdir(place):
             env[name] = place
     if not network:
-        # else each look-up waits for answers that cannot come
+        # otherwise each lookup waits for answers that cannot come
         env.setdefault("HF_HUB_OFFLINE", "1")
-    # pytest warns where it cannot write beside the tests
+    # pytest warns if it cannot write next to the tests
     env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} -o cache_dir={tmp}/pytest".strip()
     return {**env, "HOME": home, "TMPDIR": tmp, "XDG_CACHE_HOME": os.path.join(home, ".cache"), "USER": "program", "LOGNAME": "program"}

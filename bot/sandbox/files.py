@@ -1,4 +1,4 @@
-"""Files that a program has left, brought out without following where it points."""
+"""Brings out files that a program has left, without following where they point."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from pathlib import Path
 
 from bot.sandbox.walk import walk
 
-# Bytes in all, and files: of more, what comes first by name.
+# The most bytes in total, and the most files; of more, those that come first by name.
 MOST_BYTES, MOST_FILES = 512 << 20, 2000
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
-    """What the plain file `path` holds, of at most so many bytes (`most`).
+    """The content of the plain file `path`, of at most `most` bytes.
 
     Raises:
-        OSError: it, or the directory that it is in, is a link; it is no plain file, or too large.
+        OSError: it, or the directory that it is in, is a link; or it is not a plain file, or too large.
     """
     with os.fdopen(open_plain(path, most), "rb") as opened:
         return opened.read(most)
 
 
 def copy_plain_file(source: Path, target: Path, most: int = MOST_BYTES) -> int:
-    """Copy the plain file `source`, of at most so many bytes (`most`), to `target`, which is replaced in one step; the bytes copied.
+    """Copy the plain file `source`, of at most `most` bytes, to `target`, which is replaced in one step; returns the number of bytes.
 
     Raises:
-        OSError: it, or the directory that it is in, is a link; it is no plain file, or too large.
+        OSError: it, or the directory that it is in, is a link; or it is not a plain file, or too large.
     """
     with os.fdopen(open_plain(source, most), "rb") as opened:
         new = target.with_name(target.name + ".new")
@@ -44,19 +44,19 @@ def copy_plain_file(source: Path, target: Path, most: int = MOST_BYTES) -> int:
 
 
 def open_plain(path: Path, most: int = MOST_BYTES) -> int:
-    """A descriptor that reads the plain file `path`, of at most so many bytes (`most`).
+    """A descriptor that reads the plain file `path`, of at most `most` bytes.
 
     Raises:
-        OSError: it, or the directory that it is in, is a link; it is no plain file, or too large.
+        OSError: it, or the directory that it is in, is a link; or it is not a plain file, or too large.
     """
-    # what is around it may have been exchanged as well
+    # the directory around it may have been exchanged as well
     around = os.open(path.parent, _DIRECTORY)
     try:
         held = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=around)
     finally:
         os.close(around)
     facts = os.fstat(held)
-    # a second name of a file may be a name of somebody else's file
+    # a file with a second name may be somebody else's file
     plain = stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1
     if plain and facts.st_size <= most:
         return held
@@ -65,16 +65,16 @@ def open_plain(path: Path, most: int = MOST_BYTES) -> int:
 
 
 def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
-    """Copy the plain files below `source` to `target`, no more than so many bytes (`most`) and `MOST_FILES` files; nothing else is copied.
+    """Copy the plain files below `source` to `target`, at most `most` bytes and `MOST_FILES` files; nothing else is copied.
 
-    Nobody may write to `source` any more.
+    Nobody may be able to write to `source` any more.
     """
     count = 0
     for folder, _, files in walk(source):
         here = target / os.path.relpath(folder, source)
         try:
             here.mkdir(parents=True, exist_ok=True)
-        except OSError:  # a longer path than a system has
+        except OSError:  # the path is too long for the system
             continue
         for name in files:
             if count >= MOST_FILES or most <= 0:
@@ -88,7 +88,7 @@ def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
 
 def take_over(place: Path) -> None:
     """Make ours, for everybody to read, what a process that has ended left below `place`: no program may change what another one runs."""
-    # each directory before it is looked into: that may be its owner's alone
+    # each directory before it is looked into: only its owner may be able to do that
     with contextlib.suppress(OSError):
         os.chown(place, os.geteuid(), os.getegid(), follow_symlinks=False)
     for folder, directories, files in walk(place):
@@ -100,10 +100,10 @@ def take_over(place: Path) -> None:
 
 
 def hand_to_group(directory: Path, group: int) -> None:
-    """Let the `group` write to what is ours in `directory`; what a program has put there is its own already.
+    """Let the `group` write to what is ours in `directory`; what a program has put there already belongs to it.
 
-    Programs may be at work there, and exchange what we have looked at for a link: so each is opened first, then looked at and changed by
-    its descriptor.
+    Programs may be at work there, and may exchange what we have looked at for a link. So each entry is opened first, then checked and
+    changed through its descriptor.
     """
     held = os.open(directory, _DIRECTORY)
     waiting = [(held, iter(_take_to_group(held, group)))]
@@ -123,7 +123,8 @@ def hand_to_group(directory: Path, group: int) -> None:
 
 
 def _take_to_group(place: int, group: int) -> list[str]:
-    """Hand the directory with the descriptor `place` and the files in it to the `group`, if they are ours; the directories in it."""
+    """Hand the directory with the descriptor `place`, and the files in it, to the `group` if they are ours; returns the directories in
+    it."""
     if os.fstat(place).st_uid != os.geteuid():
         return []
     os.fchown(place, -1, group)
@@ -137,7 +138,7 @@ def _take_to_group(place: int, group: int) -> list[str]:
                 if stat.S_ISDIR(facts.st_mode):
                     directories.append(name)
                 elif stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and facts.st_nlink == 1:
-                    # a second name may be that of another's file
+                    # a file with a second name may be somebody else's
                     os.fchown(file, -1, group)
                     os.fchmod(file, 0o660)
             finally:
@@ -146,7 +147,7 @@ def _take_to_group(place: int, group: int) -> list[str]:
 
 
 def remove(path: str | os.PathLike[str]) -> None:
-    """Remove the directory `path`, whatever rights a program has taken away from what is in it, and however deep that is."""
+    """Remove the directory `path`, whatever permissions a program has taken away from what is in it, and however deep that is."""
     with contextlib.suppress(RecursionError):  # before Python 3.13
         shutil.rmtree(path, ignore_errors=True)
     if not os.path.isdir(path) or os.path.islink(path):
@@ -159,8 +160,8 @@ def remove(path: str | os.PathLike[str]) -> None:
 
 
 def empty(path: str | os.PathLike[str]) -> None:
-    """Remove what is in the directory `path`, as `remove` does. It stays the same directory: a process that has it mounted writes to no
-    other one. Raises OSError where it cannot be opened.
+    """Remove what is in the directory `path`, as `remove` does. It stays the same directory, so a process that has it mounted does not
+    write to another one. Raises OSError if it cannot be opened.
     """
     top = os.open(path, _DIRECTORY)
     try:
@@ -170,8 +171,8 @@ def empty(path: str | os.PathLike[str]) -> None:
 
 
 def _empty(top: int) -> None:
-    """Remove what is in the directory with the descriptor `top`. What is in one below is moved up first: no path is too long then, and
-    nothing has to be remembered but names."""
+    """Remove what is in the directory with the descriptor `top`. What is in a directory below it is moved up first: so no path gets too
+    long, and only names have to be remembered."""
     numbers = itertools.count()
     waiting = os.listdir(top)
     while waiting:
@@ -192,10 +193,11 @@ def _empty(top: int) -> None:
 
 
 def _moved(name: str, source: int, target: int, numbers: Iterator[int]) -> list[str]:
-    """Move `name` from the directory with the descriptor `source` to the one with `target`; its new name there, if it could be moved."""
+    """Move `name` from the directory with the descriptor `source` to the one with `target`; returns its new name there, if it could be
+    moved."""
     new = f"{next(numbers)}.gone"
     try:
-        # who moves a directory has to be able to write to it; of a file with a set-user-ID bit only its owner may change the owner
+        # moving a directory requires write access to it; only its owner may change the owner of a file with a set-user-ID bit
         if stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
             os.chown(name, os.geteuid(), -1, dir_fd=source, follow_symlinks=False)
             os.chmod(name, 0o700, dir_fd=source)
@@ -206,7 +208,7 @@ def _moved(name: str, source: int, target: int, numbers: Iterator[int]) -> list[
 
 
 class Scratch(tempfile.TemporaryDirectory[str]):
-    """A temporary directory into which other accounts write: Python's own ends with an error where it may not change their rights."""
+    """A temporary directory that other accounts write to: Python's own raises if it may not change their permissions."""
 
     def cleanup(self) -> None:
         """Remove it; what cannot be removed stays."""

@@ -25,16 +25,16 @@ _CAPSET = {"x86_64": 126, "aarch64": 91}
 # <linux/sockios.h>
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 
-# Bytes of a core dump. With none the kernel still starts the program that a machine's core_pattern names behind a pipe (apport, or
-# systemd-coredump): as root, and outside of what may be written. Not with one, by which it knows a dump of that program itself; and that
-# is too little for a file.
+# Bytes of a core dump. With 0, the kernel still starts the program that a machine's core_pattern pipes to (apport, or systemd-coredump): as
+# root, and outside of what may be written. With 1 it does not, since it takes that for a dump of that program itself; and 1 byte is too
+# little for a file.
 _NO_DUMP = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> int:
-    """The result of the system call `number` with these `arguments`. Raises OSError where it failed."""
+    """The result of the system call `number` with these `arguments`. Raises OSError if it fails."""
     words = [None if word is None else ctypes.c_long(word) if isinstance(word, int) else word for word in arguments]
     result: int = _libc.syscall(ctypes.c_long(number), *words)
     if result < 0:
@@ -43,15 +43,15 @@ def call(number: int, *arguments: int | ctypes.Array[ctypes.c_char] | None) -> i
 
 
 def prctl(option: int, *arguments: int) -> None:
-    """`prctl(2)` with this `option` and its `arguments`. Raises OSError where it failed."""
+    """`prctl(2)` with this `option` and its `arguments`. Raises OSError if it fails."""
     words = [ctypes.c_ulong(word) for word in (*arguments, 0, 0, 0, 0)[:4]]
     if _libc.prctl(ctypes.c_int(option), *words) < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 
 def dump_no_core(pid: int = 0) -> None:
-    """Have the kernel keep nothing of the memory of the process `pid` (0: this one), and of those that it starts, when a signal ends it.
-    Raises OSError where there is no such process."""
+    """Have the kernel keep nothing of the memory of the process `pid` (0: this one), or of those that it starts, when a signal ends it.
+    Raises OSError if there is no such process."""
     _, hard = resource.prlimit(pid, resource.RLIMIT_CORE)
     most = _NO_DUMP if hard == resource.RLIM_INFINITY else min(_NO_DUMP, hard)
     resource.prlimit(pid, resource.RLIMIT_CORE, (most, most))
@@ -69,7 +69,7 @@ def capabilities() -> int:
 
 
 def drop_bounding_set() -> None:
-    """Make no capability obtainable by any program started later; without CAP_SETPCAP nothing happens."""
+    """Let no program that is started later gain any capability; without CAP_SETPCAP nothing happens."""
     for number in range(LAST_CAPABILITY + 1):
         try:
             prctl(PR_CAPBSET_DROP, number)
@@ -82,7 +82,7 @@ def drop_bounding_set() -> None:
 
 
 def drop_capabilities() -> None:
-    """Give up every capability that this process holds. Raises OSError where the kernel refused."""
+    """Give up every capability that this process holds. Raises OSError if the kernel refuses."""
     with contextlib.suppress(OSError):  # a kernel without ambient ones
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION, 0))
@@ -90,8 +90,7 @@ def drop_capabilities() -> None:
 
 
 def hold_capabilities(numbers: tuple[int, ...]) -> None:
-    """Hold the capabilities with these `numbers`, and no other, also in what this process becomes by an exec. Raises OSError where they are
-    not ours to hold."""
+    """Hold the capabilities with these `numbers`, and no others, also after an exec. Raises OSError if they are not ours to hold."""
     bits = sum(1 << number for number in numbers)
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITY_VERSION, 0))
     low, high = bits & 0xFFFFFFFF, bits >> 32
@@ -100,8 +99,8 @@ def hold_capabilities(numbers: tuple[int, ...]) -> None:
 
 
 def hand_on(numbers: tuple[int, ...]) -> None:
-    """Let what this thread starts have the capabilities with these `numbers`, which it holds, and no other. Raises OSError where the kernel
-    refused."""
+    """Let what this thread starts have the capabilities with these `numbers`, which it holds, and no others. Raises OSError if the kernel
+    refuses."""
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
     for number in numbers:
         prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, number)
@@ -116,7 +115,7 @@ def _own(namespace: int) -> None:
     if capabilities() & 1 << CAP_SYS_ADMIN:
         _unshare(namespace)
         return
-    # a user may have one in a namespace where it has all rights; those over the rest of the machine stay what they are
+    # a user may have one in a user namespace, where it has all rights; its rights on the rest of the machine do not change
     uid, gid = os.geteuid(), os.getegid()
     _unshare(CLONE_NEWUSER | namespace)
     for table, row in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
@@ -125,8 +124,8 @@ def _own(namespace: int) -> None:
 
 
 def own_network() -> None:
-    """Move this process to a network of its own, which has only a loopback device, and switch that on. Where it fails, this process is
-    in no usable state. Raises OSError where that is not allowed.
+    """Move this process to its own network, which has only a loopback device, and bring that up. If it fails, this process is in no usable
+    state. Raises OSError if that is not allowed.
     """
     import fcntl
     import socket
@@ -137,31 +136,31 @@ def own_network() -> None:
 
 
 def own_mounts() -> None:
-    """Let this process mount things that nobody else sees. Where it fails, this process is in no usable state. Raises OSError where that is
-    not allowed."""
+    """Let this process mount things that nobody else sees. If it fails, this process is in no usable state. Raises OSError if that is not
+    allowed."""
     _own(CLONE_NEWNS)
     _mount("none", "/", _MS_REC | _MS_PRIVATE)
 
 
 def bind(source: str, target: str, *, writable: bool) -> None:
-    """Show what is at `source` at `target`, too, with what is mounted below; `writable`, or to be read alone. Raises OSError where that is
-    not allowed."""
+    """Also show what is at `source` at `target`, with what is mounted below it; `writable` or read-only. Raises OSError if that is not
+    allowed."""
     _mount(source, target, _MS_BIND | _MS_REC)
     if not writable:
         read_only(target, whole=True)
 
 
 def read_only(target: str, *, whole: bool = False, on: bool = True) -> None:
-    """Have what is mounted at `target` be read alone, or not (`on`), for this process; `whole`: with what is mounted below. Raises OSError
-    where that is not allowed."""
+    """Make what is mounted at `target` read-only for this process or, without `on`, writable; `whole`: with what is mounted below it.
+    Raises OSError if that is not allowed."""
     attributes = ctypes.create_string_buffer(struct.pack("4Q", _MOUNT_ATTR_RDONLY * on, _MOUNT_ATTR_RDONLY * (not on), 0, 0), 32)
     path = ctypes.create_string_buffer(os.fsencode(target))
     call(_MOUNT_SETATTR, _AT_FDCWD, path, _AT_RECURSIVE if whole else 0, attributes, 32)
 
 
 def own_memory(target: str, size: int) -> None:
-    """Mount at `target` a file system in memory that nobody else sees, of so many bytes (`size`), which goes with its last process. Raises
-    OSError where that is not allowed."""
+    """Mount at `target` a file system in memory of `size` bytes that nobody else sees, and that goes with its last process. Raises OSError
+    if that is not allowed."""
     _mount("tmpfs", target, _MS_NOSUID | _MS_NODEV, b"tmpfs", f"mode=1777,size={size}".encode())
 
 

@@ -1,4 +1,4 @@
-"""Landlock: files by an allow-list, TCP, and signals to processes outside. What the kernel has of it, by its ABI version."""
+"""Landlock: an allow-list of files, TCP, and signals to processes outside, as far as the kernel's ABI version has them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
 _V1, _REFER, _TRUNCATE, _IOCTL_DEV = (1 << 13) - 1, 1 << 13, 1 << 14, 1 << 15
 _TCP, _SCOPES, _SIGNALS = 0b11, 0b11, 0b10  # bind and connect; abstract unix sockets and signals; signals alone
 _OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL_DEV
-# making device nodes is for nobody
+# nobody may make device nodes
 _NODES = 1 << 6 | 1 << 11
 READ = EXECUTE | READ_FILE | READ_DIR
 
 
 def abi() -> int:
-    """The version of the kernel's Landlock; 0 where there is none."""
+    """The version of the kernel's Landlock; 0 if there is none."""
     try:
         return kernel.call(_CREATE, None, 0, _VERSION)
     except OSError:
@@ -36,8 +36,8 @@ def scopes_signals() -> bool:
 
 
 class Ruleset:
-    """An allow-list of paths. Nothing is restricted before `enter`. `tcp`: TCP is refused as well. With `signals_alone` nothing but signals
-    and mounts is refused, where the kernel `scopes_signals`."""
+    """An allow-list of paths. Nothing is restricted before `enter`. With `tcp`, TCP is refused as well. With `signals_alone`, only signals
+    and mounts are refused, if the kernel `scopes_signals`."""
 
     def __init__(self, *, tcp: bool = False, signals_alone: bool = False) -> None:
         version = abi()
@@ -52,11 +52,12 @@ class Ruleset:
         attributes = struct.pack(f"{len(words)}Q", *words)
         self._fd = kernel.call(_CREATE, ctypes.create_string_buffer(attributes, len(attributes)), len(attributes), 0)
         if signals_alone:
-            # until Linux 6.15 every ruleset refuses to move files between directories, where it does not allow that by name
+            # until Linux 6.15 every ruleset refuses to move files between directories, unless it explicitly allows that
             self._add("/", _REFER, os.O_PATH)
 
     def allow(self, paths: Iterable[str], *, write: bool = False) -> None:
-        """Allow `paths` and what is below to be read and executed, with `write` also written; those that do not exist are passed over."""
+        """Allow `paths` and what is below them to be read and executed, with `write` also to be written; those that do not exist are
+        skipped."""
         rights = self._handled & ~_NODES if write else READ
         for path in paths:
             self._add(path, rights, os.O_PATH)

@@ -1,4 +1,4 @@
-"""What the two sides of a sandbox say to each other: the order for one process, and how it went."""
+"""What the two sides of a sandbox send each other: the order for one process, and the report on how it went."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ LANDLOCK, SIGNALS, SECCOMP, RLIMITS, NO_NETWORK = "landlock", "landlock-signals"
 PRIVATE_TMP = "private-tmp"
 
 
-# No dataclass: a supervisor starts with each process, and to import what makes them takes longer than all the rest of its start.
+# Not a dataclass: a supervisor starts with each process, and importing dataclasses takes longer than the rest of its start.
 class Order(NamedTuple):
     """One process: what is started, and what it may do. Paths are absolute.
 
-    An empty `command` starts nothing: it only finds out which layers can be had. `uid` None: the one that we have. `give` are directories
-    that become the account's own. `tmp` is the directory that is its `/tmp`, where that can be had; `named` are paths that
-    are found there by the names that they have, through links too. `must_reach` are paths that the account is asked for: those that it
-    cannot read are answered.
+    An empty `command` starts nothing: it only finds out which layers are available. `uid` None is our own. `give` are directories that
+    become the account's own. `tmp` is the directory that becomes its `/tmp`, if possible; `named` are paths that can be found there by the
+    names that they have, also through links. `must_reach` are paths that the account is checked for: those that it cannot read are
+    reported.
     """
 
     command: tuple[str, ...] = ()
@@ -42,13 +42,13 @@ class Order(NamedTuple):
     least_free: int = 0  # bytes
     least_files: int = 0  # how many more files can be made there
     most_processes: int = 0
-    confined: bool = True  # False: the account alone is another one, for what is not the program
-    sole: bool = True  # the account is this process's alone: all that runs under it ends with it
-    keep: tuple[int, ...] = ()  # capabilities that are kept all the same
-    layers: tuple[str, ...] | None = None  # those that have to be on; None: those that can be had
+    confined: bool = True  # False: only the account is another one, for what is not the program
+    sole: bool = True  # only this process has the account: all that runs under it ends with it
+    keep: tuple[int, ...] = ()  # capabilities that are kept nevertheless
+    layers: tuple[str, ...] | None = None  # those that have to be on; None for those that are available
 
     def encode(self) -> bytes:
-        """It as one line of JSON."""
+        """The order as one line of JSON."""
         return json.dumps(self._asdict()).encode() + b"\n"
 
 
@@ -60,7 +60,7 @@ def decode(line: bytes) -> Order:
 
 
 class ProcessReport(NamedTuple):
-    """How a process went. `failed`: why it was not started. `ended`: for which of our limits it was ended (empty: for none)."""
+    """How a process went. `failed`: why it was not started. `ended`: which of our limits ended it (empty: none)."""
 
     layers: tuple[str, ...] = ()
     unreachable: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a program may read: the interpreter and what it imports, the compilers, the program's own directory, the models of the machine."""
+"""What a program may read: the interpreter and what it imports, the compilers, the program's own directory, the machine's models."""
 
 from __future__ import annotations
 
@@ -7,36 +7,36 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 
-# Of the system. Not /etc as a whole, nor /var, /run, /root, /home, /tmp: what lies there is somebody's.
+# Of the system. Not /etc as a whole, nor /var, /run, /root, /home, /tmp: what lies there belongs to somebody.
 _ROOTS = "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /gnu/store /sys /proc"
 _OF_ETC = """ld.so.cache ld.so.conf ld.so.conf.d ld.so.preload alternatives localtime timezone locale.alias ssl pki ca-certificates
     passwd group nsswitch.conf hosts host.conf resolv.conf gai.conf protocols services os-release debian_version lsb-release
     mime.types fonts OpenCL vulkan nvidia cufile.json inputrc python3 python3.10 python3.11 python3.12 python3.13 python3.14
     crypto-policies magic terminfo"""
 SYSTEM = (*_ROOTS.split(), *(f"/etc/{name}" for name in _OF_ETC.split()))
-# In what is read otherwise: settings of the machine, as npm's with its tokens, which are everybody's by their modes.
+# Left out of what is readable otherwise: settings of the machine, such as npm's with its tokens, whose modes let everybody read them.
 _SETTINGS: tuple[str, ...] = ("/usr/local/etc", "/usr/etc")
-# Where packages of others are installed, and runners of GitHub Actions with the checkouts of their jobs.
+# Where other packages are installed, and also GitHub Actions runners with the checkouts of their jobs.
 _OPTIONAL = "/opt"
 _OF_RUNNERS = frozenset({".runner", ".credentials", ".credentials_rsaparams", "_work"})
 _DEEPEST_RUNNER = 2  # directories around it
-# Devices that every program has, and those of GPUs; made for writing too.
+# Devices that every program has, and those of GPUs; writable as well.
 _DEVICES = "/dev/null /dev/zero /dev/full /dev/random /dev/urandom /dev/shm /dev/kfd /dev/dri /dev/dxg /dev/accel"
 _NVIDIA = "/dev/nvidia*"
-# Made by the drivers of GPUs. Where one is, no limit is put on addresses, since a driver reserves more of them than any limit allows.
+# Made by GPU drivers. If there is one, the address space is not limited, since a driver reserves more than any limit allows.
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
-# Below a home directory, or beside a program: never read.
+# Never read, below a home directory or next to a program.
 _SECRET_NAMES = """.ssh .aws .azure .gnupg .docker .kube .netrc .git-credentials .gitconfig .npmrc .pypirc .huggingface .bash_history
     .zsh_history .python_history .vault-token .terraform.d .password-store .mozilla .env .git .credentials .credentials_rsaparams .runner
     id_rsa id_ed25519 token stored_tokens credentials.json"""
 SECRET = frozenset(_SECRET_NAMES.split())
-# Directories that many share: of these only plain files beside the program, and packages, are its own.
+# Directories that many share: in these, only plain files next to the program, and packages, are its own.
 _SHARED = frozenset({"/", "/tmp", "/var/tmp", "/var", "/home", "/mnt", "/media", "/srv", "/run", "/etc", "/dev/shm", "/root", "/data"})
 _MODELS = ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _LISTS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH")
 _COMPILERS = ("g++", "gcc", "clang++", "clang", "c++", "cc", "nvcc", "ptxas", "ld", "as", "hipcc")
 
-# Run in the user's interpreter: where it imports from, packages installed in editable form too.
+# Run in the user's interpreter: where it imports from, including editable installs.
 ASK = """
 import json, os, site, sys
 found = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.executable), *sys.path]
@@ -67,12 +67,13 @@ def has_gpu() -> bool:
 
 
 def optional_packages(place: str = _OPTIONAL) -> tuple[str, ...]:
-    """What may be read in `place` with all that is below: nothing of a runner, whose checkout of this job is asked for by its name."""
+    """What may be read in `place` with everything below it: nothing of a runner, since the checkout of this job is asked for by its
+    name."""
     return tuple(_without_runners(place, 0) or ())
 
 
 def _without_runners(path: str, depth: int) -> list[str] | None:
-    """What is below `path` without the runners there, in as few paths as can be; None: `path` is one itself."""
+    """What is below `path` without the runners there, in as few paths as possible; None if `path` is a runner itself."""
     try:
         with os.scandir(path) as entries:
             found = {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
@@ -92,7 +93,7 @@ def _without_runners(path: str, depth: int) -> list[str] | None:
 
 
 def of_system(places: Iterable[str] = SYSTEM) -> tuple[list[str], list[str]]:
-    """What may be read of the system's `places` with all that is below, and what may only be listed."""
+    """What may be read of the system's `places` with everything below it, and what may only be listed."""
     parts = [_without_settings(path) for path in places]
     return [path for whole, _ in parts for path in whole], [path for _, listed in parts for path in listed]
 
@@ -107,7 +108,7 @@ def _without_settings(path: str) -> tuple[list[str], list[str]]:
 
 
 def of_environment(env: Mapping[str, str]) -> Iterator[str]:
-    """What the environment `env` names: search paths, compilers, caches of models."""
+    """What the environment `env` names: search paths, compilers, model caches."""
     for name in _LISTS:
         yield from (entry for entry in env.get(name, "").split(os.pathsep) if os.path.isabs(entry))
     yield from (env[name] for name in _MODELS if name in env)
@@ -118,9 +119,10 @@ def of_environment(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def readable(wanted: Iterable[str], home: str) -> tuple[list[str], list[str]]:
-    """Of the paths that are `wanted`: what may be read with all that is below, and what may only be listed. `home` is the user's directory.
+    """Of the paths that are `wanted`: what may be read with everything below it, and what may only be listed. `home` is the user's
+    directory.
 
-    Secrets are left out. Of a directory that is everybody's, and of the home directory, only what a program has there.
+    Secrets are left out. Of a directory that everybody uses, and of the home directory, only what belongs to a program is taken.
     """
     whole: dict[str, None] = {}
     listed: dict[str, None] = {}
@@ -151,7 +153,7 @@ def _names(path: str) -> list[str]:
 
 
 def _is_programs(path: str) -> bool:
-    """Whether `path`, in a directory that everybody uses, is likely to belong to a program there: a file of ours, or a package."""
+    """Whether `path`, in a directory that everybody uses, probably belongs to a program there: a file of ours, or a package."""
     if os.path.basename(path).startswith(".") or os.path.islink(path):
         return False
     try:

@@ -1,7 +1,7 @@
-"""A `/tmp` of its own for each process, where it may mount things.
+"""A `/tmp` of its own for each process that may mount things.
 
-What is written there by name (a package at `/tmp/model.pt2`, or AOTInductor of torch before 2.12, which unpacks below `/tmp` whatever
-TMPDIR says) would be refused otherwise. What the process may read or write below the machine's `/tmp` stays where it is.
+Otherwise, what is written there by name would be refused (a package at `/tmp/model.pt2`, or AOTInductor of torch before 2.12, which unpacks
+below `/tmp` whatever TMPDIR says). What the process may read or write below the machine's `/tmp` stays where it is.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from bot.sandbox import kernel
 
 PLACE = "/tmp"
-_MOST_LINKS = 40  # as the kernel follows
+_MOST_LINKS = 40  # as many as the kernel follows
 
 
 def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Sequence[str], named: Sequence[str]) -> None:
-    """Let `directory` be this process's `/tmp`, with those of the paths `read` and `write` that lie below `/tmp` where they were, of the
-    directories `listed` what of these lies in them, and the links on the way to what is `named`. Where it fails, this process is in no
-    usable state. Raises OSError where that is not allowed.
+    """Make `directory` this process's `/tmp`. In it, at their places, are those of the paths `read` and `write` that lie below `/tmp`, the
+    directories `listed` with only what of these lies in them, and the links on the way to what is `named`. If it fails, this process is in
+    no usable state. Raises OSError if that is not allowed.
     """
     if os.path.realpath(PLACE) != PLACE:
         raise FileNotFoundError(PLACE)
@@ -36,18 +36,18 @@ def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Seq
     for path in named:
         with contextlib.suppress(OSError):
             _link(os.path.abspath(path), directory, outer)
-    # what leads to what is shown stays where it is, as a mount of its own
+    # the directories that lead to what is shown stay where they are, as mounts of their own
     for top in {os.sep.join(path.split(os.sep)[:3]) for path in (*outer, *empty)}.difference(outer):
         kernel.bind(directory + top[len(PLACE) :], directory + top[len(PLACE) :], writable=False)
-    # what holds the directory itself comes first: later, all that is mounted in it would come along
+    # a path that contains the directory itself comes first: later, everything that is mounted in the directory would come along
     for path, writable in sorted(shown, key=lambda each: not directory.startswith(each[0] + os.sep)):
         try:
             kernel.bind(path, directory + path[len(PLACE) :], writable=writable)
         except FileNotFoundError:
-            if os.path.lexists(path):  # else somebody has removed it meanwhile
+            if os.path.lexists(path):  # otherwise somebody has removed it meanwhile
                 raise
     kernel.bind(directory, PLACE, writable=True)
-    # Landlock is not asked where modes, times and attributes are changed, nor when a file was last read
+    # Landlock controls no changes of modes, times and attributes, nor of the time when a file was last read
     apart = [path for path in map(os.path.realpath, write) if os.path.isdir(path) and not path.startswith(PLACE + os.sep)]
     for path in apart:
         kernel.bind(path, path, writable=True)
@@ -57,7 +57,7 @@ def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Seq
 
 
 def tops(paths: Sequence[str]) -> list[str]:
-    """The `paths` below `/tmp` that exist, without those that lie in another one."""
+    """The `paths` below `/tmp` that exist, without those that lie in another one of them."""
     found: list[str] = []
     for path in sorted({os.path.realpath(each) for each in paths}, key=lambda each: each.split(os.sep)):
         inside = bool(found) and path.startswith(found[-1] + os.sep)
@@ -78,7 +78,7 @@ def _make_place(path: str, directory: str) -> None:
 
 
 def _link(path: str, directory: str, outer: Sequence[str], most: int = _MOST_LINKS) -> None:
-    """Make the links anew that lie below `/tmp` on the way to `path`: what is shown is shown where it really is."""
+    """Make the links below `/tmp` on the way to `path` again: what is shown is shown where it really is."""
     reached, *parts = PLACE, *path[len(PLACE) + 1 :].split(os.sep)
     for count, part in enumerate(parts if path.startswith(PLACE + os.sep) else (), 1):
         reached = os.path.join(reached, part)

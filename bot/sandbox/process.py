@@ -1,4 +1,4 @@
-"""A started process, and how it and all that it started are ended."""
+"""A started process, and how it is ended with everything that it started."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from bot.sandbox import accounts
 from bot.sandbox.files import remove
 from bot.sandbox.order import Order, ProcessReport, read_report
 
-# Seconds for the supervisor to end what it watches, before it is ended itself.
+# Seconds for the supervisor to end what it watches, before it is killed itself.
 _GRACE = 10.0
 _ROOT = Path(__file__).resolve().parents[2]
 _START = "import sys; sys.path.insert(0, sys.argv[1]); from bot.sandbox.supervisor import main; main(int(sys.argv[2]))"
 
 
 class Process(subprocess.Popen[bytes]):
-    """A process in a session of its own. In a sandbox it is the supervisor, which passes signals on and leaves as its program left.
+    """A process in its own session. In a sandbox it is the supervisor, which passes signals on and exits as its program did.
 
     `control` is the socket to that supervisor, `private` the directory that is removed at the end.
     """
@@ -39,7 +39,7 @@ class Process(subprocess.Popen[bytes]):
         super().__init__(*arguments, **more)
 
     def end(self) -> None:
-        """End it with all that it has started, and wait until they are gone. Once more is harmless."""
+        """End it with everything that it has started, and wait until they are gone. Calling it again is harmless."""
         if self.control is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -64,12 +64,12 @@ class Process(subprocess.Popen[bytes]):
 
     @property
     def report(self) -> ProcessReport:
-        """What the supervisor said of it, once it has ended; nothing without a sandbox."""
+        """What the supervisor reported, once it has ended; empty without a sandbox."""
         return self._report or ProcessReport()
 
 
 def launch(order: Order, private: Path | None, streams: Mapping[str, Any]) -> Process:
-    """Start what the `order` says under a supervisor. `private` is a directory to be removed at the end, `streams` are those of `Popen`."""
+    """Start what the `order` says under a supervisor. `private` is a directory to remove at the end, `streams` are those of `Popen`."""
     ours, theirs = socket.socketpair()
     with theirs:
         words = [sys.executable, "-I", "-S", "-c", _START, str(_ROOT), str(theirs.fileno())]
@@ -92,10 +92,10 @@ def start_as(
     sole: bool = True,
     **streams: Any,
 ) -> Process:
-    """Start `command` in the directory `cwd` with the environment `env`, under the account `uid` and the group `gid` alone (None: ours).
+    """Start `command` in the directory `cwd` with the environment `env`, under only the account `uid` and the group `gid` (None: ours).
 
-    It is not confined, and may `keep` capabilities with these numbers; what it starts ends with it, and where it is the account's `sole`
-    process, whatever else runs under that account. `streams` are those of `Popen`. Raises OSError where there is no such program.
+    It is not confined, and may `keep` the capabilities with these numbers. What it starts ends with it and, if it is the account's `sole`
+    process, so does whatever else runs under that account. `streams` are those of `Popen`. Raises OSError if there is no such program.
     """
     if sys.platform != "linux":
         return Process(list(command), cwd=cwd, env=dict(env), start_new_session=True, **streams)

@@ -26,28 +26,28 @@ from bot.sandbox.process import Process, launch
 _INSIDE = str(Path(__file__).resolve().parents[1] / "inside")
 _ASK_LIMIT = 60.0
 _GIB = 1 << 30
-# Of each file system that a program may write to, so many bytes stay free, and so many files can still be made.
+# On each file system that a program may write to, this many bytes stay free, and this many files can still be made.
 _LEAST_FREE, _LEAST_FILES = 1 << 30, 50_000
 _MOST_FILES, _LARGEST_FILE = 65_536, 64 * _GIB
 _MOST_PROCESSES = 2048
-_MOST_SIGNALS = 4096  # that wait, and timers: the kernel counts those of all processes of an account
+_MOST_SIGNALS = 4096  # pending ones, and timers: the kernel counts those of all processes of an account
 _MOST_LINKS = 2000
 _MOST_SHOWN = 1000  # paths below /tmp that a private one shows
 
 
 class NoSandbox(Exception):
-    """The sandbox that was asked for cannot be had here. The message is for people."""
+    """The sandbox that was asked for is not available here. The message is for people."""
 
 
 @dataclass
 class Sandbox:
     """Starts processes that run somebody's code.
 
-    `scratch` is a directory of the job, in which each process gets a home of its own. `python` is the interpreter of most of them: whether
-    it can be reached decides whether they get accounts of their own. `readable` are paths that a program may read besides what that needs.
-    `network`: it may use the network. `on` False starts processes as they are, without any layer. `patience` is in seconds, for an
+    `scratch` is a directory of the job, in which each process gets its own home. `python` is the interpreter of most of them: they get
+    their own accounts only if these can reach it. `readable` are paths that a program may read in addition to what that needs. `network`:
+    it may use the network. With `on` False, processes start as they are, without any layer. `patience` is the time in seconds for an
     interpreter to say what it needs. `links` are directories below the temporary one of each process, in which it finds links to the files
-    of another, which it may read. `variables` are of ours: each process has them besides what it may see.
+    of another directory, which it may read. `variables` are our own: each process has them in addition to what it may see.
     """
 
     scratch: Path
@@ -69,7 +69,7 @@ class Sandbox:
 
     @property
     def layers(self) -> tuple[str, ...]:
-        """The layers that are on in each process."""
+        """The layers that are on in every process."""
         return self._probe().layers if self.on else ()
 
     @property
@@ -78,27 +78,27 @@ class Sandbox:
         return self._probed.layers if self._probed else ()
 
     def why_no_account(self) -> str | None:
-        """Where we may change the account and do not: the directory that keeps other accounts from the interpreter; else None."""
+        """If we may change the account and do not: the directory that keeps other accounts from the interpreter; else None."""
         closed = self._probe().unreachable
         return next((why for path in closed if (why := _closed(path))), None)
 
     def state_of(self, python: str) -> str:
-        """A word that stays the same as long as the interpreter `python` has the same packages."""
+        """A hash that stays the same as long as the interpreter `python` has the same packages."""
         seen = [python, *(f"{path} {os.stat(path).st_mtime_ns}" for path in self.packages_of(python))]
         return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
 
     def packages_of(self, python: str) -> list[Path]:
-        """The directories in which the interpreter `python` has its packages."""
+        """The directories that hold the packages of the interpreter `python`."""
         self._prepare(python)
         known = self._known.get(_found(python), ())
         return [Path(path) for path in known if path.endswith(("site-packages", "dist-packages")) and os.path.isdir(path)]
 
     def keep_bytecode(self, python: str, place: Path) -> None:
-        """Have the interpreter `python`, and what else lies in its directory, look for bytecode below `place`, not beside the source."""
+        """Have the interpreter `python`, and others in its directory, look for bytecode below `place` instead of next to the source."""
         self._bytecode[os.path.dirname(_found(python))] = place
 
     def require(self) -> None:
-        """Make sure that every layer is on that there is for the likes of us. Raises NoSandbox where one is not."""
+        """Make sure that every layer is on that an account like ours can have. Raises NoSandbox if one is not."""
         wanted = (
             {PRIVILEGES, LANDLOCK, SECCOMP, RLIMITS}
             | (set() if self.network else {NO_NETWORK})
@@ -116,7 +116,7 @@ class Sandbox:
         return directory
 
     def lend(self, directory: Path) -> None:
-        """Open `directory`, which lies in one that is shared, to the processes of this job."""
+        """Open `directory`, which lies in a shared one, to the processes of this job."""
         group = self._job_group()
         if group is not None:
             hand_to_group(directory, group)
@@ -134,9 +134,9 @@ class Sandbox:
     ) -> Process:
         """Start `command` in the directory `cwd` with what may be seen of the environment `env`.
 
-        It may also `write` to the directories given. `address_space`: what it may reserve is limited. `streams` are those of
-        `subprocess.Popen`. With `linked` it starts in a directory of its own, with a link to each entry of `cwd`. Raises OSError where
-        there is no such program.
+        It may also `write` to the given directories. With `address_space`, what it may reserve is limited. `streams` are those of
+        `subprocess.Popen`. With `linked`, it starts in a directory of its own, with a link to each entry of `cwd`. Raises OSError if there
+        is no such program.
         """
         if not self.on:
             return Process(list(command), cwd=cwd, env=self._with_ours(env), start_new_session=True, **streams)
@@ -164,7 +164,7 @@ class Sandbox:
             env=self._with_ours(environment.inside(env, str(home), str(tmp), network=self.network)),
             cwd=str(_linked(cwd or Path.cwd(), private / "cwd") if linked else cwd or Path.cwd()),
             uid=uid,
-            # a group that others have too only where something is shared with them
+            # a group that others have too, only if something is shared with them
             gid=None if uid is None else self._group if self._shared.intersection(map(str, write)) else uid,
             give=tuple(map(str, [private, *(path for path in write if str(path) not in self._shared)])),
             read=(*order.read, str(self.scratch)),
@@ -178,17 +178,17 @@ class Sandbox:
         return launch(order, private, streams)
 
     def _with_ours(self, env: Mapping[str, str]) -> dict[str, str]:
-        """`env` with our own variables; where both have a path for Python, ours comes first."""
+        """`env` with our own variables; if both have a PYTHONPATH, ours comes first."""
         paths_of_python = [held["PYTHONPATH"] for held in (self.variables, env) if held.get("PYTHONPATH")]
         return {**env, **self.variables, **({"PYTHONPATH": os.pathsep.join(paths_of_python)} if paths_of_python else {})}
 
     def _order(self, python: str, where: Path) -> Order:
-        """What every process of this job may do, which runs the interpreter `python`; `where` it may write."""
+        """What every process of this job that runs the interpreter `python` may do; `where` is a directory that it may write to."""
         devices, gpu = paths.devices(), paths.has_gpu()
         whole, listed = self._readable(python)
         system, places = paths.of_system()
         limits = {"NOFILE": _MOST_FILES, "FSIZE": _LARGEST_FILE, "MEMLOCK": 64 << 20, "MSGQUEUE": 1 << 20, "SIGPENDING": _MOST_SIGNALS}
-        limits |= {"RTPRIO": 0, "NICE": 0}  # some machines let a user run before everybody else
+        limits |= {"RTPRIO": 0, "NICE": 0}  # some machines let users run ahead of everybody else
         own = accounts.may_change()
         limits["NPROC"] = _MOST_PROCESSES + 64 * (os.cpu_count() or 1) + (0 if own else _running())
         return Order(
@@ -207,7 +207,7 @@ class Sandbox:
         )
 
     def _readable(self, python: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What may be read with all that is below, and what may only be listed, under the interpreter `python`; looked up once."""
+        """What may be read with everything below it, and what may only be listed, under the interpreter `python`; looked up once."""
         found = self._allowed.get(python)
         if found is None:
             wanted = [*self._known.get(python, ()), *paths.of_environment(os.environ), *map(str, self.readable)]
@@ -216,14 +216,14 @@ class Sandbox:
         return found
 
     def _prepare(self, python: str) -> None:
-        """Know what the interpreter `python` needs to read; asked once."""
+        """Find out what the interpreter `python` needs to read; asked once."""
         python = _found(python)
         if not self.on:
             return
         with self._lock:
             if python in self._known:
                 return
-            # what it is and where its link leads: with that it starts, should it not say in time what else it reads
+            # where it is and where its link leads: that is enough to start it, should it not say in time what else it reads
             found = [os.path.dirname(os.path.dirname(path)) for path in (os.path.abspath(python), os.path.realpath(python))]
             with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
                 found += [str(path) for path in json.loads(ask([python, "-c", paths.ASK], min(_ASK_LIMIT, self.patience)).stdout)]
@@ -233,7 +233,7 @@ class Sandbox:
         return self._group if UID in self.layers else None
 
     def _probe(self) -> ProcessReport:
-        """Which layers can be had, tried on a process that does nothing; asked once, with the first interpreter."""
+        """Which layers are available, tried on a process that does nothing; asked once, with the first interpreter."""
         self._prepare(self.python)
         with self._lock:
             if self._probed is not None:
@@ -252,7 +252,7 @@ class Sandbox:
                 own = order._replace(uid=number, gid=number, must_reach=reach)
                 report = _tried(own)
                 if report.failed or report.unreachable:
-                    # an account is worth more than a /tmp, in which not all may be found
+                    # an account is worth more than a private /tmp, in which something may be missing
                     plain = _tried(own._replace(tmp=""))
                     if not plain.failed and (report.failed or len(plain.unreachable) < len(report.unreachable)):
                         report = plain
@@ -272,7 +272,8 @@ def _found(python: str) -> str:
 
 
 def _linked(cwd: Path, place: Path) -> Path:
-    """The new directory `place`, in which a program finds what is in `cwd` and may write beside it; `cwd` itself where that is too much."""
+    """The new directory `place`, in which a program finds what is in `cwd` and may write next to it; `cwd` itself if that holds too
+    much."""
     try:
         entries = list(itertools.islice(os.scandir(cwd), _MOST_LINKS + 1))
     except OSError:
@@ -305,7 +306,7 @@ def _closed(path: str) -> str | None:
 
 
 def _running() -> int:
-    """How many processes and threads run under our account: a limit on processes counts them all."""
+    """The number of processes and threads that run under our account: a limit on processes counts them all."""
     count = 0
     for name in os.listdir("/proc"):
         if name.isdigit():

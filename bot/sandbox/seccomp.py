@@ -1,4 +1,4 @@
-"""A filter of system calls: what no program that compiles needs, and sockets where there is no network."""
+"""A filter of system calls: it refuses what no program that compiles needs, and sockets if there is no network."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import struct
 
 from bot.sandbox import kernel
 
-# <linux/audit.h>; number of each call on x86_64 and on aarch64, None where it has none
+# <linux/audit.h>; number of each call on x86_64 and on aarch64, None if there is none
 _ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _COLUMN = {"x86_64": 0, "aarch64": 1}
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
@@ -37,11 +37,11 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "mount_setattr": (442, 442),
     "open_by_handle_at": (304, 265),
     "name_to_handle_at": (303, 264),
-    # names of files in directories of others, as they are opened: Landlock is not asked
+    # these tell the names of files in other people's directories as they are opened, and Landlock does not control them
     "inotify_init": (253, None),
     "inotify_init1": (294, 26),
-    # what stays when all processes have ended: System V's shared memory, queues and semaphores, and message queues. Those of others are
-    # had by a number that is guessed.
+    # what outlives all processes: System V's shared memory, queues and semaphores, and message queues. Those of others can be reached by
+    # guessing a number.
     "shmget": (29, 194),
     "shmat": (30, 196),
     "shmctl": (31, 195),
@@ -55,7 +55,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "semctl": (66, 191),
     "mq_open": (240, 180),
     "mq_unlink": (241, 181),
-    # the machine has so many events of asynchronous reading for all together (fs.aio-max-nr), and one process may take them
+    # events of asynchronous I/O are limited for the whole machine (fs.aio-max-nr), and one process may take them all
     "io_setup": (206, 0),
     # keys
     "add_key": (248, 217),
@@ -96,19 +96,19 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "setdomainname": (171, 162),
 }
 _CLONE, _CLONE3 = (56, 220), 435
-# From Linux 6.15 on (open_tree_attr): the same numbers for both.
+# Calls from Linux 6.15 on (open_tree_attr) have the same numbers on both.
 _NEWER = 467
 _SOCKET, _SOCKETPAIR, _IOCTL, _PRLIMIT, _SETRLIMIT, _FCNTL = (41, 198), (53, 199), (16, 29), (302, 261), (160, 164), (72, 25)
 # every namespace that a process can be cloned into
 _NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
-# Of fcntl, <linux/fcntl.h>. For a lease it is enough to be the owner of a file that may be read: whoever opens it for writing waits then,
-# up to 45 s each time. A directory's changes are told of as inotify does. Landlock is not asked about either.
+# Of fcntl, <linux/fcntl.h>. The owner of a readable file may take a lease on it: then, whoever opens it for writing waits, up to 45 s each
+# time. F_NOTIFY reports the changes of a directory, as inotify does. Landlock controls neither.
 _F_SETLEASE, _F_NOTIFY = 1024, 1026
-# Taking room on a disk that nothing is written to yet: all that there is would go at once, faster than anybody looks. By fallocate it is
-# allowed to give some back alone; the last of these commands are XFS's for it, which every file system knows (<linux/falloc.h>).
+# Reserving disk space without writing to it: all that there is would be gone at once, faster than anybody looks. fallocate may only give
+# some back. The last of these commands are XFS's for reserving, which every file system knows (<linux/falloc.h>).
 _FALLOCATE, _PUNCH_HOLE = (285, 47), 2
 _REFUSED_IOCTL = (
-    *(0x5412, 0x541C),  # typing for others on a terminal
+    *(0x5412, 0x541C),  # typing into other people's terminals
     *(0x40305828, 0x4030582A, 0x40305839),
 )
 _X32 = 0x40000000
@@ -130,9 +130,9 @@ def supported() -> bool:
 def program(machine: str, families: frozenset[int], *, gpu: bool = False) -> bytes:
     """The filter for this kind of `machine`, in the kernel's form; sockets of other `families` than these are refused.
 
-    With `gpu`, Unix sockets of packets are made all the same: CUDA's driver starts with one, by an abstract name, and gives up with error
-    304 where it may not. The services of a machine (the container engine, D-Bus, systemd, the journal) take streams and datagrams: a
-    socket of packets cannot be connected to them.
+    With `gpu`, Unix packet sockets are allowed nevertheless: CUDA's driver starts with one, by an abstract name, and gives up with error
+    304 if it may not. The services of a machine (the container engine, D-Bus, systemd, the journal) take streams and datagrams, so a packet
+    socket cannot be connected to them.
     """
     column = _COLUMN[machine]
     rows: list[tuple[int, int, int, int]] = []
@@ -157,19 +157,19 @@ def program(machine: str, families: frozenset[int], *, gpu: bool = False) -> byt
             refuse(number, errno.EPERM)
     # its flags lie in memory, where a filter cannot look: the C library then calls clone
     refuse(_CLONE3, errno.ENOSYS)
-    # what a kernel may do that is newer than this table, nobody has looked at: the words of one that is as old
+    # calls that are newer than this table have not been reviewed: answer as a kernel without them does
     add(_AT_LEAST, _NEWER, 0, 1)
     add(_RETURN, _ERRNO | errno.ENOSYS)
 
     def within(number: int, body: list[tuple[int, int, int, int]]) -> None:
-        """`body` is for the call `number` alone; it ends by allowing what it did not refuse."""
+        """`body` is only for the call `number`; what it does not refuse is allowed."""
         add(_EQUAL, number, 0, len(body) + 1)
         rows.extend(body)
         add(_RETURN, _ALLOW)
 
     within(_CLONE[column], [(_LOAD, 0, 0, _FIRST), (_ANY_BIT, 0, 1, _NAMESPACES), (_RETURN, 0, 0, _ERRNO | errno.EPERM)])
-    # its own limits alone: without time or files, another process of the account ends. That of core dumps stays what it is, and nobody is
-    # told: see `kernel.dump_no_core`.
+    # only its own limits: without time or files, another process of the account would end. The limit on core dumps silently stays what it
+    # is: see `kernel.dump_no_core`.
     own = [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO | errno.EPERM)]
     of_core = [(_LOAD, 0, 0, _SECOND), (_EQUAL, 0, 5, resource.RLIMIT_CORE)]
     is_set = [(_LOAD, 0, 0, _THIRD), (_EQUAL, 0, 2, 0), (_LOAD, 0, 0, _THIRD + 4), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _ERRNO)]
@@ -179,12 +179,12 @@ def program(machine: str, families: frozenset[int], *, gpu: bool = False) -> byt
         refused = [row for each in commands for row in ((_EQUAL, 0, 1, each), (_RETURN, 0, 0, _ERRNO | errno.EPERM))]
         within(number, [(_LOAD, 0, 0, _SECOND), *refused])
     if not gpu and socket.AF_UNIX not in families:
-        # The C library then writes instead, as where a file system has no such call. NCCL and TensorPipe, which need a GPU or Unix sockets,
-        # give up: they take their shared memory so.
+        # The C library then writes instead, as on a file system without this call. NCCL and TensorPipe, which need a GPU or Unix sockets,
+        # would give up: that is how they reserve their shared memory.
         within(_FALLOCATE[column], [(_LOAD, 0, 0, _SECOND), (_ANY_BIT, 1, 0, _PUNCH_HOLE), (_RETURN, 0, 0, _ERRNO | errno.EOPNOTSUPP)])
     pair = [(_LOAD, 0, 0, _FIRST), (_EQUAL, 1, 0, socket.AF_UNIX), (_RETURN, 0, 0, _ERRNO | errno.EACCES)]
     if socket.AF_UNIX not in families:
-        # none of datagrams, as raw ones are too: either end could still be connected by its path to another socket, the system's log
+        # no datagrams, as raw ones are too: either end could still be connected by path to another socket, such as the system log's
         pair += [
             (_LOAD, 0, 0, _SECOND),
             (_KEEP_BITS, 0, 0, _KIND_OF_SOCKET),
@@ -204,7 +204,7 @@ def _sockets(families: frozenset[int], *, packets: bool) -> list[tuple[int, int,
     for family in plain:
         body += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ALLOW)]
     if socket.AF_NETLINK in families:
-        # what lists the network devices, nothing else of it
+        # only the protocol that lists the network devices
         body += [
             (_EQUAL, 0, 3, socket.AF_NETLINK),
             (_LOAD, 0, 0, _THIRD),
@@ -222,14 +222,14 @@ def _sockets(families: frozenset[int], *, packets: bool) -> list[tuple[int, int,
             (_LOAD, 0, 0, _FIRST),
         ]
     for family in (socket.AF_INET, socket.AF_INET6):
-        # the words of a machine without a network, which libraries know what to do with
+        # the error of a machine without a network, which libraries can handle
         body += [(_EQUAL, 0, 1, family), (_RETURN, 0, 0, _ERRNO | errno.ENETUNREACH)]
     return [*body, (_RETURN, 0, 0, _ERRNO | errno.EACCES)]
 
 
 def enter(families: frozenset[int], *, gpu: bool = False) -> None:
-    """Filter the calls of this process and all that it starts, for good; see `program` for `families` and `gpu`. No new privileges must
-    be on. Raises OSError where the kernel refused.
+    """Filter the calls of this process and all that it starts, for good; see `program` for `families` and `gpu`. `no_new_privs` must be
+    set. Raises OSError if the kernel refuses.
     """
     code = program(kernel.machine(), families, gpu=gpu)
     held = ctypes.create_string_buffer(code, len(code))

@@ -1,8 +1,8 @@
-"""The process between ours and the program's: it starts the program with the layers on, and ends all that it leaves behind.
+"""The process between ours and the program's: it starts the program with the layers on, and ends everything that it leaves behind.
 
-Run by our own interpreter, with the standard library alone, on one end of a socket. It reads the order from there, and ends everything when
-the other end is closed: whoever ordered has gone, or wants no more. What the program starts cannot leave: orphans become ours. It leaves as
-the program left.
+It is run by our own interpreter, with only the standard library, on one end of a socket. It reads the order from there, and ends everything
+when the other end is closed: whoever gave the order is gone, or no longer wants it. What the program starts cannot escape: orphans become
+children of the supervisor. It exits as the program did.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from bot.sandbox.walk import walk
 _BETWEEN_LOOKS = 0.2  # seconds between two looks at the disk and the number of processes
 _PASSED_ON = (signal.SIGUSR1, signal.SIGABRT, signal.SIGTERM)
 _NEVER_STARTED = 125
-# How often all that is left is looked for; each time, what is found is stopped first, so that nothing multiplies faster than it is found.
+# How often to look for what is left. Each time, what is found is stopped first, so that nothing multiplies faster than it is found.
 _ROUNDS = 200
-_AT_ONCE = 1000  # children that are waited for before anything else is looked at: a program can have them end without end
+_AT_ONCE = 1000  # children that are reaped before anything else is looked at: a program can make them end endlessly
 _PLENTY = 1 << 62
 
 
 class Supervisor:
-    """Starts and watches the process of one `order`, which came by the socket `control`."""
+    """Starts and watches the process of one `order`, which came through the socket `control`."""
 
     def __init__(self, order: Order, control: socket.socket) -> None:
         self.order = order
@@ -43,7 +43,7 @@ class Supervisor:
         self._killer = Killer()
 
     def run(self) -> int:
-        """The wait status of the program."""
+        """Run the program, and return its wait status."""
         woken, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -81,7 +81,7 @@ class Supervisor:
         return signal.SIGKILL if self.status is None else self.status
 
     def _start(self) -> int:
-        """Fork the program; the pipe by which it says which layers are on, or why it did not start."""
+        """Fork the program; returns the pipe through which it says which layers are on, or why it did not start."""
         for path in self.order.give:
             self._give(path)
         said, say = os.pipe2(os.O_CLOEXEC)
@@ -109,16 +109,16 @@ class Supervisor:
         os._exit(_NEVER_STARTED)
 
     def _give(self, path: str) -> None:
-        """Make the directory `path`, which nobody else could write to so far, the account's own."""
+        """Give the directory `path`, which nobody else could write to so far, to the account."""
         if self.order.uid is None or self.order.gid is None:
             return
-        # from the bottom: we may not be able to look into what is no longer ours
+        # bottom-up: we may not be able to look into what is no longer ours
         for folder, _, files in reversed(list(walk(path))):
             for held in (*(os.path.join(folder, name) for name in files), folder):
                 os.chown(held, self.order.uid, self.order.gid, follow_symlinks=False)
 
     def _forget_streams(self) -> None:
-        """Whoever reads what the program prints must see its end."""
+        """Drop the program's streams here: whoever reads what it prints must see the end of it."""
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
@@ -139,11 +139,11 @@ class Supervisor:
                     self.status = status
 
     def _over(self) -> str:
-        """The limit that is passed; empty: none."""
+        """The limit that was passed; empty if none was."""
         least = (self.order.least_free, self.order.least_files)
         for path, room in self._room.items():
             for now, before, most in zip(_free(path), room, least, strict=True):
-                # a disk that is nearly full is left half of what there is
+                # on a disk that is nearly full, half of the free space is kept
                 if now < (most if before > most else before // 2):
                     return "disk"
         if self.order.most_processes and len(_descendants()) > self.order.most_processes:
@@ -165,12 +165,12 @@ class Supervisor:
             self._reap()
 
     def _clear_shared_memory(self) -> None:
-        """Remove what an account that this program alone had has left in the machine's shared memory."""
+        """Remove what an account that only this program had has left in the machine's shared memory."""
         if self.order.uid is not None and _left_by(self.order.uid):
             self._as_account(lambda: _remove_shared(_left_by(os.geteuid())))
 
     def _as_account(self, do: Callable[[], object]) -> None:
-        """Do it in a process of the program's account, where it has that alone, and wait for it."""
+        """Run `do` in a process of the program's account, if only the program has that, and wait for it."""
         if self.order.uid is None or not self.order.sole:
             return
         pid = os.fork()
@@ -206,12 +206,12 @@ def _whole(pipe: int) -> bytes:
 
 
 def _free(path: str) -> tuple[int, int]:
-    """Bytes that are free on the file system of `path`, and how many more files can be made there."""
+    """Free bytes on the file system of `path`, and how many more files can be made there."""
     try:
         facts = os.statvfs(path)
     except OSError:
         return _PLENTY, _PLENTY
-    # some file systems have no limit, and say that there are none
+    # some file systems have no limit, and report zero files
     return facts.f_bavail * facts.f_frsize, facts.f_favail if facts.f_files else _PLENTY
 
 
@@ -227,7 +227,7 @@ def _left_by(uid: int) -> list[str]:
 
 
 def _remove_shared(paths: list[str]) -> None:
-    # where a program has left directories there, which is rare: importing it costs each process
+    # needed only if a program has left something there, which is rare: importing it costs each process
     from bot.sandbox.files import remove
 
     for path in paths:
@@ -239,7 +239,7 @@ def _remove_shared(paths: list[str]) -> None:
 
 
 def _descendants() -> set[int]:
-    """All processes below this one, those that have ended apart."""
+    """All processes below this one, except for those that have ended."""
     found: set[int] = set()
     waiting = [os.getpid()]
     while waiting:
@@ -250,7 +250,7 @@ def _descendants() -> set[int]:
 
 
 def _children(pid: int) -> set[int]:
-    """The processes that a process and its threads have started; of ones that cannot be read, none."""
+    """The processes that a process and its threads have started; none for those that cannot be read."""
     found: set[int] = set()
     with contextlib.suppress(OSError):
         for task in os.listdir(f"/proc/{pid}/task"):
@@ -260,7 +260,7 @@ def _children(pid: int) -> set[int]:
 
 
 def main(descriptor: int) -> None:
-    """Do the order that comes by the socket with this `descriptor`, and leave as its program left."""
+    """Carry out the order that comes through the socket with this `descriptor`, and exit as its program did."""
     os.set_inheritable(descriptor, False)
     control = socket.socket(fileno=descriptor)
     line = b""
@@ -270,14 +270,14 @@ def main(descriptor: int) -> None:
             return
         line += data
     order = decode(line)
-    # what one process of a job writes into a directory that they share, the next must be able to change
+    # the next process of a job must be able to change what this one writes into a shared directory
     os.umask(0o022 if order.uid is None else 0o002)
     kernel.dump_no_core()
     with contextlib.suppress(OSError):
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     status = Supervisor(order, control).run()
     if os.WIFSIGNALED(status):
-        with contextlib.suppress(OSError):  # those that nobody can catch
+        with contextlib.suppress(OSError):  # for signals that nobody can catch
             signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
         os.kill(os.getpid(), os.WTERMSIG(status))
     os._exit(os.WEXITSTATUS(status))

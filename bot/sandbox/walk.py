@@ -1,4 +1,4 @@
-"""The directories below one, in a module of its own: a supervisor starts with each process, so it imports little."""
+"""Walks through directories, in a module of its own: a supervisor starts with each process, so it imports little."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def walk(top: str | os.PathLike[str]) -> Iterator[tuple[str, list[str], list[str]]]:
-    """As `os.walk`, sorted; a link is a file, and no depth is too much: before Python 3.12 `os.walk` calls itself.
+    """Like `os.walk`, but sorted; a link counts as a file, and no depth is too much: before Python 3.12, `os.walk` is recursive.
 
     `top` is the directory to begin with. A link in its place is not followed either: a program may have put it there.
     """
