@@ -169,7 +169,7 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
                 _whoever_reads(),
                 tempfile.TemporaryDirectory(prefix="torch-minify-input-", ignore_cleanup_errors=True) as scratch,
             ):
-                os.chmod(scratch, 0o755)  # a program of an account of its own reads its script there
+                os.chmod(scratch, 0o755)  # a program under another account reads its script there
                 return _run(grammar, arguments, rest, Path(scratch))
         except OSError as error:
             if error.errno not in FULL:
@@ -197,7 +197,7 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
 
 
 class _UntilUnread:
-    """The `stream`, on which what can no longer be written is lost, and nothing else."""
+    """The `stream`, except that what can no longer be written is lost."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -217,9 +217,9 @@ class _UntilUnread:
 
 @contextlib.contextmanager
 def _whoever_reads() -> Iterator[None]:
-    """The job goes on where nobody reads what it says (`| head`), or the file for that is full; its exit status is that of its result."""
+    """Let the job go on if nobody reads its output (`| head`), or if the file for that is full; its exit status is that of its result."""
     usual = sys.stdout, sys.stderr
-    # None: it was closed from the beginning
+    # None if it was closed from the beginning
     sys.stdout, sys.stderr = (stream and _UntilUnread(stream) for stream in usual)
     try:
         yield
@@ -228,12 +228,12 @@ def _whoever_reads() -> Iterator[None]:
         for stream in filter(None, usual):
             try:
                 stream.flush()
-            except OSError:  # Python tries once more at its end, and would leave with 120
+            except OSError:  # Python flushes again at exit, and would exit with 120
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _alone(arguments: argparse.Namespace) -> int:
-    """Run a repro alone, or some, as the command has it."""
+    """Run one repro alone, or several, as the command says."""
     from bot.engine.evidence import recheck, verify_command, version_range
 
     network = arguments.network == "on"
@@ -277,7 +277,7 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
         prepare.look_beside(path)
     sys.stderr.write(remarks([f"took {path} for {found.detail}", *found.notes]))
     told = InputTaken(taken_as=found.taken_as, detail=_storable("; ".join((found.detail, *found.notes))))
-    # a notebook imports what is beside it
+    # a notebook imports what is next to it
     beside = [path.resolve().parent] if found.taken_as == "notebook" else []
     return {
         "target": target,
@@ -290,7 +290,7 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
 
 
 def _storable(text: str) -> str:
-    """`text` as a file can hold it: names of files need not be UTF-8."""
+    """`text` as a file can hold it: file names need not be UTF-8."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -331,7 +331,7 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
 
 
 def _github(arguments: argparse.Namespace, edge: Edge | None) -> int:
-    # the packages that it needs are an extra
+    # imported here, since the packages that it needs are an extra
     from bot.action import __main__ as action
 
     edge = edge or action.EDGE

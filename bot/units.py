@@ -13,7 +13,7 @@ _ARCHITECTURES = (80, 86, 87, 89, 90, 100, 103, 120)
 
 
 def duration(text: str) -> float:
-    """Seconds from a `text` like `90`, `90s`, `30m` or `1h`. Raises argparse.ArgumentTypeError where it is none of these."""
+    """Seconds from a `text` like `90`, `90s`, `30m` or `1h`. Raises argparse.ArgumentTypeError for anything else."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smh]?)", text.strip())
     if not match or float(match[1]) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a duration: use for example 90s, 30m or 1h")
@@ -21,14 +21,15 @@ def duration(text: str) -> float:
 
 
 def positive(text: str) -> int:
-    """The whole number from 1 in `text`. Raises argparse.ArgumentTypeError where it is not."""
+    """The whole number from 1 up in `text`. Raises argparse.ArgumentTypeError for anything else."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1")
     return int(text)
 
 
 def versions(text: str) -> tuple[str, ...]:
-    """The versions in `text`, parted by commas, in that order. Raises argparse.ArgumentTypeError where one is none, or they are not two."""
+    """The comma-separated versions in `text`, in order. Raises argparse.ArgumentTypeError if one is not a version, or for fewer than
+    two."""
     found = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     wrong = [part for part in found if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+[\w.+]{0,30}", part)]
     if wrong or len(found) < 2:
@@ -39,18 +40,18 @@ def versions(text: str) -> tuple[str, ...]:
 
 
 def or_auto(read: Callable[[str], T]) -> Callable[[str], T | None]:
-    """What reads a text as `read` does, and `auto` as None."""
+    """A function that reads a text as `read` does, and `auto` as None."""
     return lambda text: None if text.strip() == "auto" else read(text)
 
 
 def cuda_arch(text: str) -> int:
-    """The compute capability of a GPU in `text`, without the dot: 90 for 9.0. Raises argparse.ArgumentTypeError where it is none that can
-    be compiled for without having it."""
+    """The compute capability of a GPU in `text`, without the dot: 90 for 9.0. Raises argparse.ArgumentTypeError if it is not one that can
+    be compiled for without the GPU."""
     if not text.isdecimal() or int(text) not in _ARCHITECTURES:
         raise argparse.ArgumentTypeError(f"{text!r} is not one of {', '.join(map(str, _ARCHITECTURES))}")
     return int(text)
 
 
 def spoken(seconds: float) -> str:
-    """The number of `seconds` as `duration` reads them: `90s`, `30m`."""
+    """The number of `seconds` in a form that `duration` reads: `90s`, `30m`."""
     return f"{seconds / 60:g}m" if seconds >= 120 and round(seconds) % 60 == 0 else f"{seconds:.0f}s"

@@ -1,5 +1,5 @@
-"""Workflow commands: lines that the runner of GitHub Actions obeys instead of printing, and the file of a step's outputs; text of others,
-of which neither the runner nor a terminal obeys anything.
+"""Workflow commands: lines that the GitHub Actions runner obeys instead of printing, and the file of a step's outputs. Also other people's
+text, made harmless: neither the runner nor a terminal obeys anything in it.
 
 The engine and the Action both write them, so this module stands below both. The escapes are those of GitHub's own toolkit,
 `packages/core/src/command.ts`.
@@ -16,28 +16,27 @@ from dataclasses import dataclass
 from typing import Literal, TextIO
 
 END_GROUP = "::endgroup::"
-# What a terminal obeys (all control characters but the tab and the end of a line), what turns the order of what follows, and what takes no
-# room: some of that makes another name of a name, or is one by itself (the fillers of Hangul). And what browsers
-# take for the end of a line, as no program does.
+# What a terminal obeys (all control characters except tab and newline), what changes the order of what follows, and what has no width: some
+# of these make another name of a name, or are one by themselves (the Hangul fillers). Also what only browsers take for the end of a line.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-# Behind other characters than those of names they say which of an emoji's forms it is.
+# Except after the characters of a name, they select the form of an emoji.
 _VARIANT = re.compile("(?<=\\w)[\ufe00-\ufe0f]+")
-# Marks that stand over the character before them, one over the other, cover the lines around: no language has that many.
+# Marks that are stacked on the character before them cover the lines around: no language has that many.
 _MOST_MARKS = 8
 _MAY_PILE = re.compile(f"[^\x00-\x7f]{{{_MOST_MARKS + 1},}}")
-# What follows so many blanks, tabs as eight, lies out of sight where a page scrolls a block of code sideways.
+# What follows this many blanks (a tab is eight) is out of sight where a page scrolls a block of code sideways.
 _FAR = re.compile(r"(?<![^\S\n])[^\S\n]{80,}(?=\S)")
 
 
-# A command begins a line behind blanks, one of the old form stands anywhere (actions/runner, ActionCommand.cs, TryParseV2 and TryParse).
+# A command begins a line, after blanks; one of the old form may be anywhere (actions/runner, ActionCommand.cs, TryParseV2 and TryParse).
 _BEGINS = re.compile(r"^([^\S\n]*)(?=::)", re.MULTILINE)
 
 
 def visible(text: str) -> str:
-    """`text` with its Python escapes in place of such characters, which mean the same in a string; a carriage return ends a line."""
+    """`text` with Python escapes for such characters, which mean the same in a string; a carriage return ends a line."""
     text = _UNSEEN.sub(_escaped, text.replace("\r\n", "\n").replace("\r", "\n"))
     return _MAY_PILE.sub(lambda found: _flat(found[0]), _VARIANT.sub(_escaped, text))
 
@@ -47,7 +46,7 @@ def _escaped(found: re.Match[str]) -> str:
 
 
 def _flat(text: str) -> str:
-    """`text` with escapes in place of marks behind many others."""
+    """`text` with escapes for marks that follow many others."""
     kept, piled = [], 0
     for one in text:
         piled = piled + 1 if unicodedata.category(one) in ("Mn", "Me") else 0
@@ -56,25 +55,26 @@ def _flat(text: str) -> str:
 
 
 def near(line: str) -> str:
-    """A `line` of code in which nothing lies far behind blanks."""
+    """A `line` of code in which nothing is out of sight behind blanks."""
     return _FAR.sub(" … ", _wide(line))
 
 
 def unseen(line: str) -> str:
-    """What a page does not show of a `line` of code though it is there: what lies far behind blanks; the line, where characters in it take
-    no room, or turn the order of others. Empty where it shows all."""
+    """What a page does not show of a `line` of code: what lies far behind blanks, or the line itself if characters in it have no width, or
+    change the order of others. Empty if it shows everything."""
     wide = _wide(line)
     far = _FAR.search(wide)
     return wide[far.end() :] if far else line.strip() if visible(line) != line else ""
 
 
 def _wide(line: str) -> str:
-    # braille's empty cell is a letter, and blank
+    # the empty braille cell counts as a letter, and is blank
     return line.replace("\u2800", " ").expandtabs()
 
 
 def harmless(text: str) -> str:
-    """`text` of others in which no line is a command to the runner, whichever line ends it has, and no character one to a terminal."""
+    """Other people's `text` in which no line is a command to the runner, whatever line ends it has, and no character is one to a
+    terminal."""
     return _BEGINS.sub(r"\1> ", visible(text)).replace("##[", "# #[")
 
 
@@ -100,13 +100,13 @@ class Annotation:
     message: str
 
     def command(self) -> str:
-        """The line that makes it."""
+        """The line that creates it."""
         return f"::{self.level} title={_property(self.title)}::{_data(self.message)}"
 
 
 @contextmanager
 def log_group(stream: TextIO, title: str, *, enabled: bool) -> Iterator[None]:
-    """A group named `title` in the log, in which the runner obeys no line of `stream`: programs of others print there.
+    """A group named `title` in the log, in which the runner obeys no line of `stream`: other people's programs print there.
 
     Nothing is written unless `enabled`.
     """
