@@ -22,7 +22,7 @@ _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     "\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-# Except after the characters of a name, they select the form of an emoji.
+# Variation selectors. Except after the characters of a name, they select the form of an emoji.
 _VARIANT = re.compile("(?<=\\w)[\ufe00-\ufe0f]+")
 # Marks that are stacked on the character before them cover the lines around: no language has that many.
 _MOST_MARKS = 8

@@ -87,7 +87,7 @@ def with_room(again: Callable[[], Capture], alone: Callable[[Capture], Capture])
         alone: Runs it as its user does, since the hooks themselves hold memory.
 
     Raises:
-        Ended: it passes alone, and its results cannot be looked at.
+        Ended: it passes alone, and its results cannot be examined.
     """
     found = again()
     if not had_no_room(found.outcome):

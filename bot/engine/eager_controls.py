@@ -1,4 +1,4 @@
-"""Whether a failure is the compiler's when the plain eager control cannot tell: the program in eager as compiled code would run it."""
+"""Decides whether a failure is the compiler's when the plain eager control cannot: runs the program in eager as compiled code would run."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from bot.reduce.graph.size import size_key
 from bot.reduce.source.preamble import drop_statements
 from bot.reduce.source.shorter import own_names, shorter_calls
 
-# The most candidates per so many lines that leave out statements of the user's definitions: slicing removed most of them before.
+# The most candidates, for each this many lines, that leave out statements of the user's definitions: slicing removed most of them.
 MOST_LEFTOVERS, OF_LINES = 40, 20
 
 

@@ -1,4 +1,4 @@
-"""A program that itself says that results are wrong: what in its script must not change, lest it says the same of something else."""
+"""A program that itself says that results are wrong: what in its script must not change, or it would say so about something else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exported programs and packages: compiled first, packaged if that passes; then the compiled code of a package, next to its program.
+"""Exported programs and packages: compiled first, packaged if that passes; then the compiled code of a package, compared with its program.
 
 Code that was compiled elsewhere can't be reduced: only how it ended here is reported.
 """

@@ -45,7 +45,7 @@ from bot.workers.toolchain import Maker
 CONTROL_LIMIT = 300.0
 # A program is run this often before it is said to pass, if there is time.
 MOST_RUNS = 5
-# What a program says that collided with itself: its control runs at the same time.
+# Errors of a program that collided with itself: its control runs at the same time.
 _COLLIDED = re.compile(r"address already in use|EADDRINUSE|Resource temporarily unavailable", re.I)
 
 

@@ -306,7 +306,7 @@ class Search:
         return self.oracle.begins(Candidate(text, f"start:{origin}", (lines(text), len(text))), tries)
 
     def _begin_in_fresh_process(self, text: str) -> Begun | None:
-        """How the script `text` fails if it does only before the compiler is imported; from then on each question is asked this way."""
+        """How the script `text` fails if it only does so before the compiler is imported; from then on each question is asked this way."""
         if self.reproduction.failure.kind is Kind.HANG:
             return None  # each question would take too long
         candidate = Candidate(text, "start:fresh process", (lines(text), len(text)))

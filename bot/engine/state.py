@@ -48,7 +48,7 @@ class Reproduction:
 
     `original` is the text that a repro is compared with, including the modules of its project. `hang_after` is in seconds: longer than the
     user said if eager is slow. `seconds` is the time of all runs. `own_end` is the program's own end, if the failure is wrong numbers and
-    the program says so in another way. `right_numbers`: with right numbers in place of compiled results, it does not end as it does.
+    the program says so in another way. `right_numbers`: with right numbers in place of compiled results, it ends differently.
     """
 
     capture: Capture
@@ -73,9 +73,9 @@ class Reproduction:
 
     @property
     def nearness(self) -> str:
-        """How close compiled results are to float64, next to eager's, if only the program's own check calls them wrong; else empty.
+        """How close compiled results are to float64, compared with eager's, if only the program's own check calls them wrong; else empty.
 
-        They are those of the program as given: the repro may compute less.
+        The results are those of the program as given: the repro may compute less.
         """
         errors = self.capture.errors
         # if code does not raise where eager does, numbers say nothing

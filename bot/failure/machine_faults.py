@@ -82,7 +82,7 @@ class Need:
 
 def last_line(outcome: Outcome) -> str:
     """The last line that a run with this `outcome` printed, except for the marks below a line of code; empty if it printed nothing. If it
-    raised, the exception's line, whatever came after it; if it died with a dump, the line that says what of."""
+    raised, the exception's line, whatever came after it; if it died with a dump, the line that names the fault."""
     said = error_line(outcome.text) if outcome.status == "raised" else ""
     lines = [line for line in reversed(outcome.text.splitlines()) if line.strip(" ^~")]
     if outcome.status == "signal":

@@ -293,7 +293,7 @@ class ScriptOracle:
         """Whether a run of the script `text` takes much longer than one of `standing`, or of the quickest that stood before it: many small
         slowdowns add up to a large one. All are SAME. It is run once more before that is said, since a busy machine makes any run long."""
         seconds, pace = self.seen.seconds, self._pace
-        # a much slower program that stands was accepted for its fewer lines: it sets the pace from then on
+        # if a much slower program stands, it was accepted for its fewer lines: it sets the pace from then on
         if standing in seconds and (pace is None or seconds[standing] < seconds[pace] or self._seems_slow(standing, pace)):
             pace = self._pace = standing
         if pace is None:

@@ -16,8 +16,9 @@ from bot.sandbox.process import launch
 def ask(words: Sequence[str], limit: float, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     """What the command `words` prints within `limit` seconds. It gets what a program may see of the environment `env` (None: ours).
 
-    It can write nothing and reach nobody, and runs in nobody's directory, whose modules it would import. It has its own account if we may
-    give it one; if that fails, for example since others cannot reach the interpreter, it runs under ours, without its rights.
+    It can write nothing and reach nobody, and does not run in anybody's directory, since it would import modules from there. It has its own
+    account if we may give it one; if that fails, for example since others cannot reach the interpreter, it runs under ours, without its
+    rights.
 
     Raises:
         OSError: there is no such program.

@@ -122,7 +122,7 @@ def _rules(order: Order, *, tcp: bool) -> landlock.Ruleset:
     rules.allow(order.write, write=True)
     if order.gpu:
         # CUDA's driver names its threads in /proc/PID/task/TID/comm, and gives up with error 304 if it may not. The PID is not known yet.
-        # The kernel lets nobody write most of what is there for another account, or without tracing it.
+        # The kernel refuses most writes there to other accounts, and to processes that do not trace the one that is written to.
         rules.allow(["/proc"], write=True)
     return rules
 

@@ -87,7 +87,7 @@ def copy_plain_tree(source: Path, target: Path, most: int = MOST_BYTES) -> None:
 
 
 def take_over(place: Path) -> None:
-    """Make ours, for everybody to read, what a process that has ended left below `place`: no program may change what another one runs."""
+    """Take ownership of what an ended process left below `place`, which everybody may read: no program may change what another one runs."""
     # each directory before it is looked into: only its owner may be able to do that
     with contextlib.suppress(OSError):
         os.chown(place, os.geteuid(), os.getegid(), follow_symlinks=False)

@@ -143,8 +143,7 @@ def own_mounts() -> None:
 
 
 def bind(source: str, target: str, *, writable: bool) -> None:
-    """Also show what is at `source` at `target`, with what is mounted below it; `writable` or read-only. Raises OSError if that is not
-    allowed."""
+    """Bind-mount `source` at `target`, with what is mounted below it; `writable` or read-only. Raises OSError if that is not allowed."""
     _mount(source, target, _MS_BIND | _MS_REC)
     if not writable:
         read_only(target, whole=True)
@@ -159,8 +158,8 @@ def read_only(target: str, *, whole: bool = False, on: bool = True) -> None:
 
 
 def own_memory(target: str, size: int) -> None:
-    """Mount at `target` a file system in memory of `size` bytes that nobody else sees, and that goes with its last process. Raises OSError
-    if that is not allowed."""
+    """Mount at `target` a file system in memory of `size` bytes that nobody else sees, and that disappears with its last process. Raises
+    OSError if that is not allowed."""
     _mount("tmpfs", target, _MS_NOSUID | _MS_NODEV, b"tmpfs", f"mode=1777,size={size}".encode())
 
 

@@ -91,7 +91,7 @@ class Killer:
     def _serve(self, become: Callable[[], None]) -> None:
         try:
             os.setsid()  # a signal to our group does not end it
-            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # no process of our account can tell the kernel by /proc how early to kill it
+            kernel.prctl(kernel.PR_SET_DUMPABLE, 0)  # so that no process of our account can use /proc to have the kernel kill it first
             its = self._its.fileno()
             nothing = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):

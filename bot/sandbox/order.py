@@ -42,7 +42,7 @@ class Order(NamedTuple):
     least_free: int = 0  # bytes
     least_files: int = 0  # how many more files can be made there
     most_processes: int = 0
-    confined: bool = True  # False: only the account is another one, for what is not the program
+    confined: bool = True  # False: only the account changes, for processes that are not the program
     sole: bool = True  # only this process has the account: all that runs under it ends with it
     keep: tuple[int, ...] = ()  # capabilities that are kept nevertheless
     layers: tuple[str, ...] | None = None  # those that have to be on; None for those that are available

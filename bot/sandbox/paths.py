@@ -7,7 +7,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 
-# Of the system. Not /etc as a whole, nor /var, /run, /root, /home, /tmp: what lies there belongs to somebody.
+# Parts of the system. Not /etc as a whole, nor /var, /run, /root, /home, /tmp: what lies there belongs to somebody.
 _ROOTS = "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /gnu/store /sys /proc"
 _OF_ETC = """ld.so.cache ld.so.conf ld.so.conf.d ld.so.preload alternatives localtime timezone locale.alias ssl pki ca-certificates
     passwd group nsswitch.conf hosts host.conf resolv.conf gai.conf protocols services os-release debian_version lsb-release
@@ -36,7 +36,7 @@ _MODELS = ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME", "CUDA_HOME", "CUDA_PATH", "R
 _LISTS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH")
 _COMPILERS = ("g++", "gcc", "clang++", "clang", "c++", "cc", "nvcc", "ptxas", "ld", "as", "hipcc")
 
-# Run in the user's interpreter: where it imports from, including editable installs.
+# Run in the user's interpreter: prints where it imports from, including editable installs.
 ASK = """
 import json, os, site, sys
 found = [sys.prefix, sys.base_prefix, sys.exec_prefix, os.path.realpath(sys.executable), *sys.path]

@@ -17,9 +17,9 @@ _MOST_LINKS = 40  # as many as the kernel follows
 
 
 def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Sequence[str], named: Sequence[str]) -> None:
-    """Make `directory` this process's `/tmp`. In it, at their places, are those of the paths `read` and `write` that lie below `/tmp`, the
-    directories `listed` with only what of these lies in them, and the links on the way to what is `named`. If it fails, this process is in
-    no usable state. Raises OSError if that is not allowed.
+    """Make `directory` this process's `/tmp`. It shows, in their usual places, those of the paths `read` and `write` that lie below `/tmp`,
+    the directories `listed` with only what of these lies in them, and the links on the way to what is `named`. If it fails, this process is
+    in no usable state. Raises OSError if that is not allowed.
     """
     if os.path.realpath(PLACE) != PLACE:
         raise FileNotFoundError(PLACE)
@@ -47,7 +47,7 @@ def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Seq
             if os.path.lexists(path):  # otherwise somebody has removed it meanwhile
                 raise
     kernel.bind(directory, PLACE, writable=True)
-    # Landlock controls no changes of modes, times and attributes, nor of the time when a file was last read
+    # Landlock does not control changes of modes, times and attributes, nor of access times
     apart = [path for path in map(os.path.realpath, write) if os.path.isdir(path) and not path.startswith(PLACE + os.sep)]
     for path in apart:
         kernel.bind(path, path, writable=True)
@@ -78,7 +78,7 @@ def _make_place(path: str, directory: str) -> None:
 
 
 def _link(path: str, directory: str, outer: Sequence[str], most: int = _MOST_LINKS) -> None:
-    """Make the links below `/tmp` on the way to `path` again: what is shown is shown where it really is."""
+    """Recreate the links below `/tmp` on the way to `path`: what is shown is shown at its real path."""
     reached, *parts = PLACE, *path[len(PLACE) + 1 :].split(os.sep)
     for count, part in enumerate(parts if path.startswith(PLACE + os.sep) else (), 1):
         reached = os.path.join(reached, part)

@@ -78,7 +78,7 @@ class Sandbox:
         return self._probed.layers if self._probed else ()
 
     def why_no_account(self) -> str | None:
-        """If we may change the account and do not: the directory that keeps other accounts from the interpreter; else None."""
+        """Why processes get no account of their own although we may change it: a directory is closed to other accounts; else None."""
         closed = self._probe().unreachable
         return next((why for path in closed if (why := _closed(path))), None)
 

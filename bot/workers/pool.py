@@ -35,7 +35,7 @@ from bot.workers.libraries import imports_of, libraries_of
 from bot.workers.process import has_raised
 from bot.workers.toolchain import lent_headers
 
-# How many questions about scripts with the same libraries give these a parent of their own, and the most such parents.
+# How many questions about scripts with the same libraries it takes to start a parent for these, and the most such parents.
 OFTEN, MOST_WITH_LIBRARIES = 2, 2
 # Seconds within which the parent must have imported torch and the compiler.
 START_LIMIT = 180.0
@@ -54,8 +54,8 @@ LEAST_MEMORY = 16 << 30
 def memory_for(largest: int) -> int:
     """Bytes for a worker, if the largest process of the program that is being reduced took `largest`.
 
-    In float64 it takes twice as much. If a machine has less than that, its kernel kills the process that holds the most, which comes to the
-    same.
+    In float64 it takes twice as much. If a machine has less than that, its kernel kills the process that holds the most, with the same
+    effect.
     """
     return LEAST_MEMORY + 2 * largest
 
@@ -116,7 +116,7 @@ class _Parent:
             threading.Thread(target=work, daemon=True).start()
 
     def take(self, asked: Asked, question: Question) -> bool:
-        """Send a question, as soon as it can be heard; False if this parent has ended."""
+        """Send a question, as soon as the parent can read it; False if this parent has ended."""
         with self._state:
             if self._over:
                 return False

@@ -56,7 +56,7 @@ class Interrupted(Exception):
 
 
 class _Kept:
-    """Reads a stream to its end in any case, and keeps its two ends."""
+    """Always reads a stream to its end, and keeps its beginning and its end."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream

@@ -76,8 +76,8 @@ def main(directory: Path, file: str | None) -> ChildMain | None:
 
 def failing(out: Path, printed: str, *, ended: bool = False) -> FailedChild | None:
     """The first compiler error of a child that also appears in what was `printed`, by the child or by whoever received the error. An error
-    that nobody mentions was handled. `out` is the capture's directory. With `ended`, the first error instead that ended a child and is not
-    the compiler's, such as one of the program's own comparison of numbers."""
+    that nobody mentions was handled. `out` is the capture's directory. With `ended`, it is instead the first error that ended a child and
+    did not come from the compiler, such as one of the program's own comparison of numbers."""
     known = [
         FailedChild(place, Outcome(status="raised", text=error["text"]), error["time"])
         for place, error in _errors(out)

@@ -24,7 +24,7 @@ def with_own_files(
 ) -> tuple[str, tuple[int, ...]] | None:
     """The script `text` with the files that it reads written into it, and the lines (from 1) that the failure's traceback then names. Files
     are looked for below the `places`: the script's directory and the working directory. None if no file is missing, or if one cannot be
-    written in: it is not text, too long or hidden, or no line of the script is seen to read it.
+    written in: it is not text, too long or hidden, or no line of the script visibly reads it.
 
     `ended` is the outcome of the script run alone, and `observe` runs a script that way.
     """

@@ -24,7 +24,7 @@ _ROUNDED = 10
 
 
 class ChildMain(Model):
-    """What a process ran that the program started: the `text` of a file, or of a command, whose `file` is the directory that it ran in.
+    """What a process started by the program ran: the `text` of a file, or of a command, which has the directory that it ran in as `file`.
     `package` is the package if the file ran as a module of one, else empty."""
 
     file: Path

@@ -127,7 +127,7 @@ def _end_of_program(outcome: Outcome, written: RunFacts | None, returned: float)
     """How the program ended, from what its process had `written`; else how that process ended, which was over at the time `returned`."""
     if not written or (outcome.status in ("timeout", "signal") and "compared" not in written):
         return outcome
-    # comparing is not part of the program: neither its time counts, nor a death during it
+    # comparing is not part of the program: its time does not count, nor does a crash during it
     own = 1.0 - min(1.0, (returned - written.get("ended", returned)) / max(outcome.elapsed, 1e-9))
     return Outcome(
         status=written["status"],

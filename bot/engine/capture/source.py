@@ -49,15 +49,15 @@ class Source:
 
 
 def source_of(target: Target, directory: Path, failed: str = "", places: Sequence[Path] = ()) -> Source | None:
-    """The program that `target` runs, as one text; None if it is none of these, or if the test takes a fixture from elsewhere:
+    """The program that `target` runs, as one text. None if it is none of the following, or if the test takes a fixture from elsewhere:
 
     - a script: its text;
     - `python -m MODULE`: the module's text, if it lies in one of the `places`;
     - `pytest FILE::TEST`, also by `python -m unittest`: the text of the file (below `directory`) with a call of the test at its end;
     - a launcher of several ranks: the text of what a rank runs.
 
-    `failed` names the test that failed (see `Capture.test`). It selects the case of a parametrized test, and the only test that is called
-    of a script that runs its own tests. Fixtures that the test takes and that are functions of its file are called before it. The file's
+    `failed` names the test that failed (see `Capture.test`). It selects the case of a parametrized test, and, in a script that runs its own
+    tests, the only one that is called. Fixtures that the test takes and that are functions of its file are called before it. The file's
     autouse fixtures are called only in alternatives, tried after the test alone.
     """
     if target.script is not None:
@@ -97,7 +97,7 @@ def source_of(target: Target, directory: Path, failed: str = "", places: Sequenc
 
 
 def _package_of(file: Path, directory: Path) -> str:
-    """The package whose module a test's `file` is imported as, if that lies in the `directory` of the run; else empty."""
+    """The package that a test's `file` is imported as a module of, if that is inside the `directory` of the run; else empty."""
     parents = [parent for parent in file.parents if parent != directory and parent.is_relative_to(directory)]
     return ".".join(parent.name for parent in reversed(parents)) if all((one / "__init__.py").is_file() for one in parents) else ""
 
@@ -115,7 +115,7 @@ def _calls(call: _Call, names: list[str], case: str | None, fixtures: Fixtures, 
 
 
 def of_child(source: Source | None, child: Capture, places: Sequence[Path]) -> Source | None:
-    """The program of `source`, as what the process did that it started and that failed, according to the `child`'s capture. The program
+    """The program of `source`, narrowed down to what the child process that failed did, according to the `child`'s capture. The program
     itself is tried after that.
 
     If all that this process did was one call, it is the file without its main-only code and with that call at its end. Otherwise it is the

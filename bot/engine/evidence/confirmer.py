@@ -85,7 +85,7 @@ class Confirmer(Generic[S]):
             step, position = newest
             if step == best:
                 continue
-            # run it twice: a busy machine may have cut off the first run
+            # run it again if it did not fail: a busy machine may have cut off the first run
             fails = self.check(step, self.budget) or (self.budget.should_continue() and self.check(step, self.budget))
             if not self.budget.should_continue():
                 return

@@ -239,7 +239,7 @@ def _remove_graphs(cache: Path) -> None:
 
 def _unbroken(run: Callable[[float], Outcome], limit: float, expected: Expected) -> Outcome:
     """The outcome of a run that may take `limit` seconds. A run that the machine broke (killed for its memory, a full disk) is repeated
-    once. So is one that did not end, with more time, unless a hang is `expected`: its wait for a GPU's driver is not counted separately.
+    once. So is one that did not end, with more time, unless a hang is `expected`: nobody measures how long it waits for a GPU's driver.
 
     Raises:
         Interrupted: the run was cut off, so it says nothing.

@@ -1,4 +1,4 @@
-"""`torch-minify verify`: runs a repro alone and compares it with what its `result.json` says, for anybody who doubts."""
+"""`torch-minify verify`: runs a repro alone and compares it with what its `result.json` says, for anybody who doubts it."""
 
 from __future__ import annotations
 

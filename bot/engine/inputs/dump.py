@@ -21,7 +21,7 @@ _LEVELS = {"after_aot": "aot", "after_dynamo": "dynamo", "aoti": "aot_inductor"}
 _IMPORTED = re.compile(r"^\s*from torch\._dynamo\.repro\.(?:after_aot|after_dynamo|aoti) import run_repro", re.M)
 _SYMBOL = re.compile(r"(?:[us]|zu?f)\d+")
 _VERSION = re.compile(r"^# torch version: (\S+)", re.M)
-# Settings of the run that dumped it: what it wrote, and where. `disable` was not on for what had been compiled.
+# Settings of the run that dumped it: what it wrote, and where. `disable` cannot have been on when the graph was compiled.
 _OF_A_RUN = re.compile(
     r"\.(?:trace\.|repro_|debug_dir_root|log_file_name|verbose\b|compile_threads|worker_)|\.fx_graph_\w*cache|cache_dir"
     r"|_dynamo\.config\.disable\b"

@@ -110,7 +110,7 @@ def _failing(errors: Mapping[int, str]) -> int | None:
 
 
 def _let_fail(text: str) -> str:
-    """A cell that failed in a notebook that went on after it: what it did before the error remains done."""
+    """A cell that failed in a notebook that went on after it: what ran before the error keeps its effect."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError):
