@@ -20,7 +20,7 @@ _RECORD = re.compile(rb"[VDIWEC]\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{
 _PRINTED = {"dynamo_output_graph", "aot_inference_graph"}
 # The lines of a payload are lines of code; a longer line is not part of a graph.
 _LONGEST_LINE = 4 * 2**20
-# The most bytes of one graph, and of all that is kept at a time, and the most graphs of one log.
+# The most of one graph (bytes), of all that is kept at a time (characters), and the most graphs of one log.
 MOST_OF_ONE, MOST_OF_ALL, MOST_GRAPHS = 16 * 2**20, 256 * 2**20, 2000
 
 
