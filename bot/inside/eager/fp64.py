@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -20,20 +21,12 @@ from torch.utils import _pytree as pytree
 from ..protocol import Fp64Impossible, Precision
 from . import noise, rounding
 from .python_state import PythonState
+from .types_met import TypesMet, default_told
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
-# These say the type of the result in their name, and those that it has fewer bits.
-_TYPES = {
-    "float": torch.float32,
-    "half": torch.float16,
-    "bfloat16": torch.bfloat16,
-    "double": torch.float64,
-    "cfloat": torch.complex64,
-    "chalf": torch.complex32,
-    "cdouble": torch.complex128,
-}
-_CASTS = _TYPES.keys() - {"double", "cdouble"}
+# These say in their name that the result has fewer bits.
+_CASTS = frozenset({"float", "half", "bfloat16", "cfloat", "chalf"})
 # A call may put something into these: the caller sees it there.
 _FILLED = (list, dict, collections.deque)
 # So many bytes are copied for a part of them.
@@ -46,35 +39,23 @@ class _Raised:
     """The tensors that were there before the run, with their doubles. A tensor is raised once, so that writes and views stay
     those of one tensor. What the run makes is not among them: it is held by the program alone.
 
-    As long as all that is met is of the default type, eager has that everywhere: a program that asks for a type is told so."""
+    A program that asks for a type is `told` what eager has in its place, where that is known."""
 
-    def __init__(self, held: Iterable[Any]) -> None:
+    def __init__(self, told: Mapping[torch.dtype, torch.dtype]) -> None:
         self.pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._memories: _Memories = {}
-        default = torch.get_default_dtype()
-        self._types = (default, default.to_complex())
-        self._one_type = default in _LOW and not any(map(torch.is_autocast_enabled, ("cpu", "cuda")))
-        for value in held:
-            if isinstance(value, torch.Tensor):
-                self._note(value.dtype)
-
-    def _note(self, dtype: torch.dtype) -> None:
-        """A type that the program names, or has."""
-        if (dtype.is_floating_point or dtype.is_complex) and dtype not in self._types:
-            self._one_type = False
+        self.told = told
 
     def type_in_eager(self, dtype: torch.dtype) -> torch.dtype:
         """What eager has in place of `dtype`, where that is known; else that."""
-        return {_RAISED[low]: low for low in self._types}.get(dtype, dtype) if self._one_type else dtype
+        return self.told.get(dtype, dtype)
 
     def up(self, value: Any) -> Any:
         """`value` in double, whatever it is."""
         if isinstance(value, torch.dtype):
-            self._note(value)
             return _RAISED.get(value, value)
         if not isinstance(value, torch.Tensor) or value.dtype not in _RAISED:
             return value
-        self._note(value.dtype)
         if id(value) not in self.pairs:
             self.pairs[id(value)] = (value, _copied(value, _RAISED[value.dtype], self._memories))
         return self.pairs[id(value)][1]
@@ -124,8 +105,6 @@ class _Double(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        if name in _TYPES and args and isinstance(args[0], torch.Tensor):
-            self.raised.up(_TYPES[name])
         if name in _CASTS and args and isinstance(args[0], torch.Tensor):
             return self.raised.up(args[0]).to(torch.complex128 if name.startswith("c") else torch.float64)
         if name == "view" and any(isinstance(value, torch.dtype) for value in (*args[1:], *kwargs.values())):
@@ -145,7 +124,7 @@ def _default_double(raised: _Raised) -> Iterator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with _Double(raised):
+        with default_told(raised.told), _Double(raised):
             yield
     finally:
         torch.set_default_dtype(before)
@@ -282,12 +261,12 @@ def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0
     decides come out otherwise than in eager. Gradients flow to the inputs and parameters as usual. Raises `Fp64Impossible`; an error
     that eager itself raises goes through unchanged.
     """
-    eager, drawn, state = _eager(call, args, kwargs)
+    eager, drawn, state, told = _eager_and_types(call, args, kwargs)
     if drawn:
         raise Fp64Impossible("random numbers are not the same in float64")
     leaves = pytree.tree_leaves(eager)
     left = rounding.as_rounding_leaves(leaves, lambda: pytree.tree_leaves(_eager(call, args, kwargs)[0])) if rounded else leaves
-    double = in_double(call, args, kwargs)
+    double = in_double(call, args, kwargs, told)
     state.settle(_as_low)
     whole = [None if b is a else b for a, b in zip(leaves, left, strict=True)]
     return _like(eager, double, margin, whole)
@@ -317,6 +296,13 @@ def _eager(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool,
         return eager, drew(before), state
 
 
+def _eager_and_types(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool, PythonState, Mapping[torch.dtype, torch.dtype]]:
+    """The same, and what eager has in place of the types of a run in double, where it has one type everywhere."""
+    with suppress(Exception), TypesMet() as met:  # not everything lets itself be looked at
+        return *_eager(call, args, kwargs), met.in_place_of(_RAISED)
+    return *_eager(call, args, kwargs), {}
+
+
 def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call, each tensor of them changed. What the call may put something into stays itself, as the caller holds it."""
 
@@ -326,10 +312,11 @@ def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[A
     return tuple(map(changed, args)), {name: changed(value) for name, value in kwargs.items()}
 
 
-def in_double(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """`call(*args, **kwargs)` with everything in float64, and the results as they come out. Raises Fp64Impossible where that cannot be."""
+def in_double(call: Callable[..., Any], args: Any, kwargs: Any, told: Mapping[torch.dtype, torch.dtype] = MappingProxyType({})) -> Any:
+    """`call(*args, **kwargs)` with everything in float64, and the results as they come out. A program that asks for its types is `told`
+    others. Raises Fp64Impossible where that cannot be."""
     try:
-        raised = _Raised((*pytree.tree_leaves((args, kwargs)), *reachable(call)))
+        raised = _Raised(told)
         high_args, high_kwargs = _each(raised.up, args, kwargs)
         with _default_double(raised):
             result = call(*high_args, **high_kwargs)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
 from bot.inside.eager import fp64
+from bot.inside.protocol import Fp64Impossible
 
 WEIGHT = torch.ones(2)
 
@@ -44,12 +46,52 @@ def cast(x: torch.Tensor) -> torch.Tensor:
     return x * 2 if y.dtype == torch.float32 else x
 
 
-@pytest.mark.parametrize("call", [by_type, by_type_inside, of_numbers, masked, by_size, made])
+def by_default(x: torch.Tensor) -> torch.Tensor:
+    return x * 2 if x.dtype == torch.get_default_dtype() else x
+
+
+def of_an_array(x: torch.Tensor) -> torch.Tensor:
+    return x * 2 if torch.from_numpy(np.ones(2)).dtype == torch.float64 else x
+
+
+def under_autocast(x: torch.Tensor) -> torch.Tensor:
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y = x[None] @ torch.ones(2, 2)
+    return x * 2 if y.dtype == torch.float32 else x
+
+
+def by_name(x: torch.Tensor) -> torch.Tensor:
+    return x * 2 if x.type("torch.DoubleTensor").dtype == torch.float32 else x
+
+
+def back_again(x: torch.Tensor) -> torch.Tensor:
+    kept = x.dtype
+    return x * 2 if x.half().to(kept).dtype == kept else x
+
+
+@pytest.mark.parametrize("call", [by_type, by_type_inside, of_numbers, masked, by_size, made, by_default])
 def test_one_type_is_told_as_in_eager(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
     x = torch.tensor([-1.0, 2.0])
     found = fp64.evaluate(call, (x,), {})
     assert torch.equal(found, call(x))
     assert found.dtype == call(x).dtype
+
+
+@pytest.mark.parametrize("call", [of_an_array, under_autocast, by_name, back_again])
+def test_where_eager_has_several_types_the_program_does_the_same(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    """Whatever gives another type than the default one: an array, a context, a name."""
+    x = torch.tensor([-1.0, 2.0])
+    assert torch.equal(fp64.evaluate(call, (x,), {}), call(x))
+
+
+def test_a_program_that_cannot_be_looked_at_is_as_eager_has_it() -> None:
+    def refuses(x: torch.Tensor) -> torch.Tensor:
+        if torch.overrides.has_torch_function((x,)):
+            raise RuntimeError("no mode")
+        return x
+
+    with pytest.raises(Fp64Impossible, match="no mode"):
+        fp64.evaluate(refuses, (WEIGHT,), {})
 
 
 def test_of_several_types_none_is_told() -> None:
