@@ -59,8 +59,8 @@ class Failure:
     `test` is what pytest calls it (`tests/test_x.py::TestY::test_z[param]`), the file alone where all of it failed, without it where
     the log does not say it, a model's name for a benchmark, empty where the log names none; `name` is for people. `text` ends in a
     traceback as Python prints it, or holds faulthandler's dump where `signal` is set. `note` is what the log says instead of an error.
-    `source` is the test's own, as far as it is shown. `script` is the path of the program that failed, if that is no test. `root` is the
-    directory from which the test's path counts, if the log says so; `located`: it is one of the checkout.
+    `source` is the test's own, as far as it is shown. `script` is the path of the program that failed, if that is no test. `root` is what
+    pytest calls its root, if the log says so: the test's path counts from there, or from below; `located`: it is one of the checkout.
     """
 
     name: str

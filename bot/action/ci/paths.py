@@ -71,13 +71,17 @@ class CheckoutPaths:
         )
 
     def _found(self, failure: Failure) -> str | None:
-        """The file of the test of `failure`: where the log says from where its path counts, or where programs run, before all others."""
+        """The file of the test of `failure`: where programs run, before all others, but not outside of the root that the log names.
+
+        pytest's paths count from where it was started, which is its root, or somewhere below that.
+        """
         known = self._below_root(failure) if failure.root and not failure.file.startswith("/") else None
-        beside = f"{self._directory}/{failure.file}"
-        return known or (beside if beside in self._files else self.find(failure.file))
+        root = known.removesuffix(failure.file) if known and known.endswith(failure.file) else ""
+        own = f"{self._directory}/{failure.file}"
+        return own if own in self._files and own.startswith(root) else known or self.find(failure.file)
 
     def _below_root(self, failure: Failure) -> str | None:
-        """The file of the test of `failure`, whose path counts from its root, a directory of the machine that it ran on."""
+        """The file of the test of `failure`, if its path counts from its root, a directory of the machine that it ran on."""
         whole = f"{failure.root}/{failure.file}"
         below = _CHECKOUT.sub("", whole)
         if below != whole and below in self._files:

@@ -128,7 +128,7 @@ def _is_captured(line: str) -> bool:
 
 
 def root_of(lines: list[str]) -> str:
-    """The directory from which pytest's ids count, as it says in `lines`; empty where it does not, or one run of it says another."""
+    """The directory that pytest calls its root in `lines`; empty where it does not, or one run of it says another."""
     roots = {found["root"] for line in lines if line.startswith("rootdir: ") and (found := _ROOT.match(line))}
     return roots.pop() if len(roots) == 1 else ""
 

@@ -92,6 +92,16 @@ def test_of_two_files_with_one_path_that_of_the_directory_is_meant(root: str, fo
 
 
 @pytest.mark.parametrize(
+    ("directory", "found"),
+    [("packages/core", "packages/core/tests/test_a.py::t"), ("", "tests/test_a.py::t"), ("packages/none", "tests/test_a.py::t")],
+)
+def test_pytest_counts_from_where_it_was_started(directory: str, found: str) -> None:
+    """Below a root whose settings are those of all packages: of two files the one where nothing runs was taken."""
+    paths = CheckoutPaths(["tests/test_a.py", "packages/core/tests/test_a.py"], directory)
+    assert paths.locate(Failure("t", "tests/test_a.py::t", "", root=f"{RUNNER}/mono/mono")).test == found
+
+
+@pytest.mark.parametrize(
     ("root", "found"),
     [
         (f"{RUNNER}/proj/proj", "tests/test_a.py::t"),
