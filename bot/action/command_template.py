@@ -45,7 +45,7 @@ class CommandTemplate:
 
     def command(self, test: str) -> str:
         """The command for the id `test`, which comes from logs: it stays one word, whatever quotes the template had."""
-        if ("-m", "unittest") in pairwise(self.words):
+        if _runs_unittest(self.words):
             test = _dotted(test)
         filled = [word.replace(NODEID, test) for word in self.words]
         names = [(name, value) for name, _, value in (each.partition("=") for each in self.assignments)]
@@ -59,6 +59,12 @@ def parse(text: str) -> CommandTemplate:
     if f"{{{NODEID}" in text or f"{NODEID}}}" in text:
         raise TemplateError("must hold {nodeid} with one brace on each side")
     return _parse(text, CommandTemplate(()), 0)
+
+
+def _runs_unittest(words: tuple[str, ...]) -> bool:
+    """Whether unittest runs the test. To pytest the same words are an expression of marks."""
+    options = set(pairwise(words))
+    return ("-m", "unittest") in options and ("-m", "pytest") not in options and PurePosixPath(words[0]).name not in _PYTEST
 
 
 def _dotted(test: str) -> str:

@@ -127,4 +127,5 @@ def test_an_id_stays_one_word_whatever_is_in_it(test: str) -> None:
 )
 def test_unittest_is_given_its_own_names(test: str, named: str) -> None:
     assert parse("python -u -m unittest -v {nodeid}").command(test) == f"python -u -m unittest -v {named}"
-    assert parse("python -m pytest {nodeid}").command(test).endswith(test)
+    for text in ("python -m pytest {nodeid}", "python -m pytest -m unittest {nodeid}", ".venv/bin/pytest -m unittest {nodeid}"):
+        assert parse(text).command(test).endswith(f" {test}")
