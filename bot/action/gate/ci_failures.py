@@ -144,7 +144,7 @@ class Reader:
         return late
 
     def located(self, failures: Sequence[Failure], subject: Subject) -> tuple[Failure, ...]:
-        """The `failures` with their paths as the checkout of `subject` has them."""
+        """The `failures` with their paths as the checkout of `subject` has them: of one test the first, from wherever others count."""
         if subject.source is None or subject.commit is None or not any(failure.file for failure in failures):
             return tuple(failures)
         key = (subject.source, subject.commit)
@@ -154,7 +154,10 @@ class Reader:
             except GitHubError as error:
                 log.warning("the files of %s are not known: %s", subject.source, error)
                 self._paths[key] = CheckoutPaths(())
-        return tuple(map(self._paths[key].locate, failures))
+        found: dict[str, Failure] = {}
+        for failure in map(self._paths[key].locate, failures):
+            found.setdefault(failure.test or failure.name, failure)
+        return tuple(found.values())
 
     def signed(self, failures: Sequence[Failure]) -> tuple[Failure, ...]:
         """Those of `failures` whose signatures can be read in time: the worst take a twentieth of a second each."""

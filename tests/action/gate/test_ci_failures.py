@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.action.ci.failing_test import Failure
 from bot.action.gate.ci_failures import MAX_ARTIFACTS, MAX_JOBS, MAX_RUNS, NOT_ALL, Reader, Subject, examine
 from bot.action.github.resources import Artifact, WorkflowJob
 from bot.action.github.transport import GitHubError
@@ -163,6 +164,14 @@ def test_a_log_of_which_the_beginning_is_missing_is_said_to_be(monkeypatch: pyte
     assert not examine(api, REPO, [Subject(20, 3, NOW, None)]).partly
     monkeypatch.setattr("bot.action.gate.ci_failures.LOG_LIMIT", len(api.logs[200]))
     assert "Not all of it was read" in examine(api, REPO, [Subject(20, 3, NOW, None)]).refusal
+
+
+def test_one_test_that_is_named_from_two_directories_is_one() -> None:
+    """A report of pytest's counts from its root, a log from where it was started."""
+    api = Memory(tree=["packages/core/tests/test_a.py"])
+    failures = [Failure("t", test, "") for test in ("packages/core/tests/test_a.py::t", "tests/test_a.py::t")]
+    located = Reader(api, REPO, "*").located(failures, Subject(20, 3, NOW, None, source=REPO, commit=HEAD))
+    assert [each.test for each in located] == ["packages/core/tests/test_a.py::t"]
 
 
 @pytest.mark.parametrize("conclusion", ["success", "cancelled"])
