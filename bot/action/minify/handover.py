@@ -155,7 +155,8 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
     try:
         whole = result.settle(lambda kept: _note([*apart, *(name for name in changed if name in kept)], target))
         if not whole:
-            left.append(TORN)
+            # where nothing of one came, nothing is torn: a result of ours stands there
+            left += [TORN] if result.came else []
             _note([*apart, *filter(result.holds, _noted(target))], target)
     except OSError as error:
         left.append(f"the result: {error.strerror}")

@@ -410,6 +410,14 @@ def test_files_that_do_not_belong_together_are_not_handed_on(
     assert left == ([TORN] if kept is None else [])
 
 
+def test_where_nothing_of_a_result_came_none_is_torn(tmp_path: Path, target: int) -> None:
+    """The engine was not started, and the result that is there says why."""
+    (tmp_path / "target/result.json").write_text(result_of(None))
+    assert receive(archive(), target) == []
+    assert receive(archive(("original/log.txt", b"log")), target) == []
+    assert found(tmp_path) == {"original/log.txt": "log", "result.json": result_of(None)}
+
+
 def test_a_look_in_the_middle_of_an_exchange_is_made_again(tmp_path: Path, target: int, altered: Callable[[str], None]) -> None:
     source = tmp_path / "source"
     source.mkdir()

@@ -234,6 +234,8 @@ def test_a_directory_that_is_none(tmp_path: Path, checkout: Path, runner: dict[s
     out = tmp_path / "out"
     assert minify.minify(request(directory=directory), RunnerConfig(checkout, **runner), out, console) == 1
     assert "has no directory" in (out / "result.json").read_text()
+    assert isinstance(console.stderr, io.StringIO)
+    assert "left behind" not in console.stderr.getvalue()
 
 
 @pytest.mark.parametrize(
