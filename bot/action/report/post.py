@@ -115,8 +115,8 @@ def collect(
                 section = durable.keep(section, folder, settings.durable, storage, settings.repository, settings.run_id)
             except GitHubError as error:
                 # not asked again for each file: the comment comes after this, and the job has a quarter of an hour
-                unkept = str(error)
-        if unkept is not None and section.files:
+                unkept = one_line(str(error))
+        if unkept is not None and section.files and status(section) in FAILED_HERE:  # of another nothing is kept anyway
             section = section.model_copy(update={"unkept": unkept})
         made.append(section)
     return tuple(made)

@@ -344,6 +344,15 @@ def test_who_keeps_files_and_does_not_answer_is_not_waited_for_again(
     assert api.held[1].body.count("Not kept for good, which takes the secret `durable-token`: `PUT: no`") == 2
 
 
+def test_of_what_would_not_be_kept_anyway_nothing_is_said(api: Memory, settings: Settings) -> None:
+    def put_file(*_: object) -> str:
+        raise GitHubError("PUT: no", 502)
+
+    api.put_file = put_file  # type: ignore[method-assign, assignment]
+    deliver(asked(2), ["lowering", "machine_fault"], settings.model_copy(update={"durable": "branch"}), api)
+    assert api.held[1].body.count("Not kept for good") == 1
+
+
 def test_an_id_cannot_climb_out_of_the_branch(api: Memory) -> None:
     folder = Folder(RECORDED / "lowering")
     part = post.result_dir.section(reports.request(id="../../x y"), folder)
