@@ -57,9 +57,9 @@ class Prover:
             same, eager, differences = found.same, found.eager, found.differences
             if 0 < same < runs < FLAKY_RUNS:
                 more = self._verified(self.python, text, result.rule, FLAKY_RUNS - runs)
-                runs, same, differences = FLAKY_RUNS, same + more.same, differences + more.differences
-                # a control that fails only sometimes fails
-                eager = more.eager if eager == "passes" else eager
+                # a control that fails only sometimes fails; what it showed comes last, as the reason
+                before, last = (more, found) if eager == "fails" else (found, more)
+                runs, same, eager, differences = FLAKY_RUNS, same + more.same, last.eager, before.differences + last.differences
         except verify.NotRun as error:
             raise Ended("error", "machine_fault", f"the repro could not be run: {error}", machine_fault=error.fault) from error
         facts = VerificationFacts(runs=runs, same=same, eager=eager, instead_of_float64=found.instead_of_float64, rule=result.rule)

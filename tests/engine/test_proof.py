@@ -70,10 +70,15 @@ def test_a_control_that_fails_once_fails(prover: Callable[..., Prover], monkeypa
     for eager in (("passes", "fails"), ("fails", "passes")):
         left = list(eager)
         monkeypatch.setattr(
-            fresh, "verify", lambda *given, left=left, **_: Verification(runs=given[3], same=2, eager=left.pop(0), differences=())
+            fresh,
+            "verify",
+            lambda *given, left=left, **_: Verification(
+                runs=given[3], same=2, differences=(f"eager control: {left[0]}",), eager=left.pop(0)
+            ),
         )
         found = prover().proof(step(), 3)
         assert (found.facts.same, found.facts.runs, found.facts.eager, found.holds) == (4, 10, "fails", False)
+        assert found.differences[-1] == "eager control: fails"
 
 
 class Rates:
