@@ -146,7 +146,11 @@ def culprit_installed(text: str, ask: Callable[[Candidate], Verdict]) -> str | N
 
 def _installed(text: str) -> Iterator[tuple[str, str]]:
     """For each statement that installs or registers a function in torch's tables or classes: what is installed where, and the text without
-    it."""
+    it.
+
+    A function that the program calls by name is left out. It may be an operator, or have a context around it: eager runs it too, and
+    without the decorator the compiler is given another program.
+    """
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -157,19 +161,36 @@ def _installed(text: str) -> Iterator[tuple[str, str]]:
         return _full(expression, modules).startswith("torch.")
 
     own = {one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
+    puts = {
+        place: statement.targets[0]
+        for place, statement in enumerate(tree.body)
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.targets[0], (ast.Subscript, ast.Attribute))
+        and is_of_torch(statement.targets[0].value)
+        and not own.isdisjoint(_names(statement.value))
+    }
+    called = {
+        name
+        for place, statement in enumerate(tree.body)
+        if place not in puts
+        for name in _names(statement) - {getattr(statement, "name", "")}
+    }
     for place, statement in enumerate(tree.body):
-        if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], (ast.Subscript, ast.Attribute)):
-            put = statement.targets[0]
-            if is_of_torch(put.value) and any(isinstance(node, ast.Name) and node.id in own for node in ast.walk(statement.value)):
+        if isinstance(statement, ast.Assign):
+            if (put := puts.get(place)) is not None:
                 key = f"[{ast.unparse(put.slice)}]" if isinstance(put, ast.Subscript) else f".{put.attr}"
                 yield f"{_last(put.value, modules)}{key}: {ast.unparse(statement.value)}", _with(tree, place, ast.Pass())
-        elif isinstance(statement, ast.FunctionDef):
+        elif isinstance(statement, ast.FunctionDef) and statement.name not in called:
             for decorator in statement.decorator_list:
                 if isinstance(decorator, ast.Call) and decorator.args and is_of_torch(decorator.func):
                     bare = copy.copy(statement)
                     bare.decorator_list = [one for one in statement.decorator_list if one is not decorator]
                     words = f"{_last(decorator.func, modules)}({ast.unparse(decorator.args[0])}): {statement.name}"
                     yield words, _with(tree, place, bare)
+
+
+def _names(tree: ast.AST) -> set[str]:
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
 
 
 def _last(expression: ast.expr, modules: Mapping[str, str]) -> str:

@@ -193,5 +193,29 @@ def test_a_function_that_the_script_gives_to_the_compiler(needed: str, words: st
     assert len(asked) == len(set(asked)) <= 4
 
 
+OPERATOR = """\
+import torch
+
+
+@torch.library.custom_op("mine::turn", mutates_args=("out",))
+def turn(x: torch.Tensor, out: torch.Tensor) -> None:
+    out.copy_(x.flip(0))
+
+
+@torch.autocast("cpu")
+def step(x):
+    turn(x.clone(), x)
+    return x
+
+
+x = torch.ones(2)
+torch.testing.assert_close(torch.compile(step)(x.clone()), step(x))
+"""
+
+
+def test_what_eager_calls_as_well_is_not_given_to_the_compiler() -> None:
+    assert culprit_installed(OPERATOR, lambda _: Verdict.PASSES) is None
+
+
 def test_what_is_no_python_has_no_culprit() -> None:
     assert culprit_installed("x = (", lambda _: Verdict.PASSES) is None
