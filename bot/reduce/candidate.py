@@ -1,4 +1,4 @@
-"""What reducers ask, and whom they ask: the interface between `reduce` and `oracle`."""
+"""The interface between `reduce` and `oracle`: what reducers ask, and who answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.models.failure import Verdict
 
 @dataclass(frozen=True)
 class Candidate:
-    """A smaller program that may still fail: the very script that would be posted, not an in-memory form of it."""
+    """A smaller program that may still fail: the exact script that would be posted, not an in-memory form of it."""
 
     text: str
     origin: str  # the pass that proposes it
@@ -19,20 +19,20 @@ class Candidate:
 
 
 class BudgetSpent(Exception):
-    """The deadline was reached or the user interrupted; the search ends with what it has."""
+    """The deadline has passed or the user interrupted; the search ends with what it has."""
 
 
 class Oracle(Protocol):
-    """Answers candidates. Never asks the same text twice. Raises `BudgetSpent` when there is no time left.
+    """Judges candidates. Never runs the same text twice. Raises `BudgetSpent` when there is no time left.
 
-    One that tries several candidates at once has their number as its `jobs`.
+    An oracle that tries several candidates at once has their number as its `jobs`.
     """
 
     def ask(self, candidate: Candidate) -> Verdict:
-        """The verdict for one candidate. SAME means: the same signature, and the eager control passes."""
+        """The verdict on one `candidate`. SAME means that the signature is the same and the eager control passes."""
         ...
 
     def first(self, candidates: Sequence[Candidate]) -> int | None:
-        """Index of the first candidate (in order) that is SAME; with several workers they are tried at once, but the
-        answer never depends on timing. None if no candidate is SAME."""
+        """Index of the first of the `candidates` (in order) that is SAME, or None. Several workers try them at once, but the answer never
+        depends on timing."""
         ...

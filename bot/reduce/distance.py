@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 
-# From so many lines on comparing them one by one takes too long.
+# From this many lines on, comparing them one by one takes too long.
 _LONG = 200
 
 
 def distance(lines: list[str], text: str) -> int:
-    """Number of lines in which a script (`lines`) and another (`text`) differ; for long scripts, by how many one is longer."""
+    """Number of lines in which a script (`lines`) and another (`text`) differ; for long scripts, the difference in length."""
     if len(lines) >= _LONG:
         return abs(len(lines) - text.count("\n"))
     return sum(1 for line in difflib.ndiff(lines, text.splitlines()) if line[0] in "+-")

@@ -1,4 +1,4 @@
-"""The way to ask: which of many edits can be made together, in few questions."""
+"""Finds out in few questions which of many edits can be made together."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ T = TypeVar("T")
 
 
 def adaptive(atoms: Sequence[T], works: Callable[[Sequence[Sequence[T]]], int | None]) -> list[T]:
-    """A largest-possible set of atoms that can be applied together, found greedily.
+    """A largest possible set of `atoms` that can be applied together, found greedily.
 
-    All are tried at once, then each half of what failed, and so on: about 2 k log(n / k) questions where k of n atoms
-    have to stay. `works` takes alternatives, best first, and gives the index of the first that works; two halves are
-    asked together, so that workers can try both at once, and the answer does not depend on how many there are.
+    All are tried at once, then each half of what failed, and so on: about 2 k log(n / k) questions if k of n atoms have to stay. `works`
+    takes alternatives, best first, and returns the index of the first that works. Two halves are asked together so that workers can try
+    both at once; the answer does not depend on the number of workers.
     """
     accepted: list[T] = []
 

@@ -1,1 +1,1 @@
-"""Programs in the form of a graph."""
+"""Programs represented as graphs."""

@@ -1,7 +1,7 @@
-"""A `Graph` from the JSON that `bot.inside.capture.fx_reader` writes.
+"""Reads a `Graph` from the JSON that `bot.inside.capture.fx_reader` writes.
 
-What JSON has no form for is a one-key object: `{"$ref": name}`, `{"$code": text}`, `{"$slice": [a, b, c]}`,
-`{"$tuple": [...]}`, `{"$map": [[key, value], ...]}`. A plain list is a list, a complex number and a special float are code.
+Values that JSON cannot express are one-key objects: `{"$ref": name}`, `{"$code": text}`, `{"$slice": [a, b, c]}`, `{"$tuple": [...]}`,
+`{"$map": [[key, value], ...]}`. A plain list is a list; complex numbers and special floats are code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from bot.reduce.graph.form import Arg, Code, Graph, Input, Mapping, Meta, Node, 
 
 
 def graph_from_json(data: dict[str, Any]) -> Graph:
-    """The graph that `data` describes. Raises ValueError where `data` is not of this form."""
+    """The graph that `data` describes. Raises ValueError if `data` is malformed."""
     try:
         return Graph(
             inputs=tuple(_input(item) for item in data["inputs"]),
@@ -27,7 +27,7 @@ def graph_from_json(data: dict[str, Any]) -> Graph:
 
 
 def meta_from_json(data: abc.Mapping[str, Any]) -> Meta:
-    """What `data` says of a value; what it leaves out is at its default."""
+    """The metadata of a value that `data` describes; missing entries get their defaults."""
     return Meta(
         kind=data.get("kind", "other"),
         shape=tuple(data.get("shape", ())),

@@ -1,8 +1,7 @@
-"""Applies as many edits of a list as possible, at few queries.
+"""Applies as many edits of a list as possible with few queries.
 
-All at once first; if that is not SAME, each half, and so on (the halving of delta debugging, without its complements:
-edits of different sorts are nearly independent). With b edits that cannot be applied among n, about 2 b log2(n/b) queries;
-one query if all can.
+All are tried at once; if that is not SAME, each half, and so on (the halving of delta debugging without its complements: edits of
+different kinds are nearly independent). If b of n edits cannot be applied, this takes about 2 b log2(n/b) queries; if all can, one.
 """
 
 from __future__ import annotations
@@ -16,23 +15,23 @@ from bot.reduce.graph.rewrite import drop_unused, find_input, find_node, with_in
 
 Item = TypeVar("Item")
 Edit = Callable[[Program], Program | None]
-"""Gives the changed program, or None where there is nothing to change."""
+"""Returns the changed program, or None if there is nothing to change."""
 
 
 def apply(incumbent: Incumbent, edits: Sequence[Edit], origin: str, *, structures: bool = False) -> bool:
-    """Applies to `incumbent` what can be applied of the edits, in order, as offers of the pass `origin`; says whether anything was.
+    """Applies as many of the edits as possible to `incumbent`, in order, as offers of the pass `origin`; returns whether any was applied.
 
-    An edit that makes the program illegal costs no query: shapes are propagated first. `structures`: nor does one that leaves operations
-    which were rejected before.
+    Shapes are propagated first, so an edit that makes the program illegal costs no query. With `structures`, neither does an edit that
+    leaves operations which were rejected before.
     """
     offer: Callable[[Iterable[Program | None], str], int | None] = incumbent.offer_structures if structures else incumbent.offer_first
     return by_halves(edits, lambda parts: offer((_changed(incumbent, part) for part in parts), origin))
 
 
 def by_halves(items: Sequence[Item], first: Callable[[Iterator[Sequence[Item]]], int | None]) -> bool:
-    """Takes what can be taken of the items: all of them, else what can be taken of each half; says whether anything was.
+    """Takes as many of the items as possible: all of them, or else what can be taken of each half; returns whether any was taken.
 
-    `first` is told the parts in the order in which they are asked while none is taken, and says which was.
+    `first` gets the parts in the order in which they are asked as long as none is taken, and returns the index of the one taken.
     """
     pending, found = [items] if items else [], False
     while pending:
@@ -45,7 +44,7 @@ def by_halves(items: Sequence[Item], first: Callable[[Iterator[Sequence[Item]]],
 
 
 def _while_refused(pending: list[Sequence[Item]]) -> Iterator[tuple[Sequence[Item], list[Sequence[Item]]]]:
-    """Each part that is asked if none is taken, and what is left to ask once it is."""
+    """Each part to ask if none before it was taken, with the parts that remain to be asked once it is taken."""
     while pending:
         part, *pending = pending
         yield part, pending
@@ -54,7 +53,7 @@ def _while_refused(pending: list[Sequence[Item]]) -> Iterator[tuple[Sequence[Ite
 
 
 def on_input(name: str, change: Callable[[Program, Input], Input]) -> Edit:
-    """An edit that makes `change` of the input or constant of that name, where it is there."""
+    """An edit that applies `change` to the input or constant called `name`, if there is one."""
 
     def edit(program: Program) -> Program | None:
         item = find_input(program, name)
@@ -64,7 +63,7 @@ def on_input(name: str, change: Callable[[Program, Input], Input]) -> Edit:
 
 
 def on_node(name: str, change: Callable[[Node], Node]) -> Edit:
-    """An edit that makes `change` of the operation of that name, where it is there; what then has no user goes."""
+    """An edit that applies `change` to the operation called `name`, if there is one, and drops what is unused afterwards."""
 
     def edit(program: Program) -> Program | None:
         node = find_node(program, name)
@@ -77,7 +76,7 @@ def on_node(name: str, change: Callable[[Node], Node]) -> Edit:
 
 
 def applied(program: Program, edits: Sequence[Edit]) -> Program:
-    """The program after the edits, those that have nothing to change left out."""
+    """The program after all of the edits; those that have nothing to change are skipped."""
     for edit in edits:
         program = edit(program) or program
     return program

@@ -1,7 +1,7 @@
-"""A graph program in a form of our own, which passes edit without torch.
+"""The graph representation that passes edit without torch.
 
-`bot.inside` writes it as JSON from the compiler's FX graph; `bot.reduce.graph.printer.script` prints it as a plain script. Nothing
-else crosses between the user's interpreter and ours, so no object of one is ever unpickled in the other.
+`bot.inside` writes it as JSON from the compiler's FX graph; `bot.reduce.graph.printer.script` prints it as a plain script. Nothing else
+crosses between the user's interpreter and ours, so no object is ever pickled in one and unpickled in the other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Union
 
 @dataclass(frozen=True)
 class Ref:
-    """The use of a value by its name."""
+    """A use of a value, by name."""
 
     name: str
 
@@ -43,15 +43,15 @@ class Mapping:
     items: tuple[tuple[str, Arg], ...]
 
 
-# Lists and tuples are both kept as they are: some operators tell them apart.
+# Lists and tuples are kept distinct: some operators tell them apart.
 Arg = Union[None, bool, int, float, complex, str, Ref, Code, Slice, Mapping, list[Any], tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
 class Meta:
-    """What is known of a value: `kind` is tensor, int, float, bool, or other (a tuple of results, None, an object).
+    """What is known about a value: `kind` is tensor, int, float, bool, or other (a tuple of results, None, an object).
 
-    Shapes and strides are concrete numbers of elements, those of the failing run; `dynamic` lists the dimensions that were symbolic.
+    Shapes and strides are the concrete numbers of elements of the failing run; `dynamic` lists the dimensions that were symbolic.
     """
 
     kind: str = "other"
@@ -61,7 +61,7 @@ class Meta:
     device: str = "cpu"
     dynamic: tuple[int, ...] = ()
     items: tuple[Meta, ...] = ()  # for results that are tuples or lists
-    # what the compiler called a size: one entry for each dimension of a tensor (None: a plain number), or one for an int
+    # the compiler's symbol for a size: one entry for each dimension of a tensor (None: a plain number), or one for an int
     symbols: tuple[str | None, ...] = ()
 
     @property
@@ -71,7 +71,7 @@ class Meta:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number or a bool of Python."""
+        """Whether it is a Python number or bool."""
         return self.kind in ("int", "float", "bool")
 
     @property
@@ -94,7 +94,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Input:
-    """A placeholder, or (in `Graph.constants`) a tensor that the module holds."""
+    """A placeholder, or (in `Graph.constants`) a tensor that the module owns."""
 
     name: str
     meta: Meta
@@ -102,15 +102,15 @@ class Input:
     requires_grad: bool = False
     leaf: bool = True  # False: the script makes it the result of an operation on a leaf
     parameter: bool = False  # constants only: torch.nn.Parameter
-    keyword: str | None = None  # passed to the module by this keyword
+    keyword: str | None = None  # passed to the module as this keyword argument
 
 
 @dataclass(frozen=True)
 class Node:
     """One operation.
 
-    `op` is "function" (`target` is its full Python path, as `torch.ops.aten.relu.default` or `operator.add`) or
-    "method" (`target` is the method's name, the object is `args[0]`).
+    `op` is "function" (`target` is its full Python path, such as `torch.ops.aten.relu.default` or `operator.add`) or "method" (`target` is
+    the method's name, the object is `args[0]`).
     """
 
     name: str
@@ -121,7 +121,7 @@ class Node:
     meta: Meta = Meta()
 
     def leaves(self) -> Iterator[Arg]:
-        """Every literal, `Code` and `Ref` that it is called with, in order."""
+        """Every literal, `Code` and `Ref` among its arguments, in order."""
         return leaves((self.args, *(value for _, value in self.kwargs)))
 
     def uses(self) -> Iterator[str]:
@@ -129,16 +129,16 @@ class Node:
         return (leaf.name for leaf in self.leaves() if isinstance(leaf, Ref))
 
 
-# Not counted as operations: they compute nothing.
+# Not counted as operations, since they compute nothing.
 _FREE = ("getitem", "sym_size", "_guards_fn")
 
 
 @dataclass(frozen=True)
 class Graph:
-    """Straight-line program: inputs, constants, operations in order, and what it returns.
+    """A straight-line program: inputs, constants, operations in order, and what it returns.
 
-    `bodies` are the graphs that higher-order operations call, by the name that `Ref` uses for them.
-    `output` is the return value's structure (tuple, list, Mapping or a single Ref).
+    `bodies` are the graphs that higher-order operations call, under the names by which `Ref` uses them. `output` is the structure of the
+    return value (tuple, list, Mapping or a single Ref).
     """
 
     inputs: tuple[Input, ...]
@@ -149,12 +149,12 @@ class Graph:
 
     @property
     def ops(self) -> int:
-        """Computing nodes, those inside bodies included."""
+        """Number of nodes that compute something, including those in bodies."""
         return sum(map(is_op, self.all_nodes()))
 
     @property
     def input_elements(self) -> int:
-        """Elements of all inputs and constants."""
+        """Number of elements of all inputs and constants."""
         return sum(i.meta.elements for i in self.sources)
 
     @property
@@ -169,7 +169,7 @@ class Graph:
             yield from body.all_nodes()
 
     def metas(self) -> dict[str, Meta]:
-        """What is known of each named value."""
+        """The metadata of each named value."""
         known = {i.name: i.meta for i in self.sources}
         known.update((n.name, n.meta) for n in self.nodes)
         return known
@@ -182,16 +182,16 @@ class Pipeline(Enum):
     AOTI = "aoti"
 
 
-# The setting with which PyTorch's own comparison takes eager for right.
+# The setting that makes PyTorch's own comparison trust eager results.
 EAGER_ALONE = ("torch._dynamo.config.same_two_models_use_fp64", "False")
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the script compiles and calls the module: everything of the user's program that is not the graph.
+    """How the script compiles and calls the module: everything in the user's program except the graph.
 
-    Values of `options` and `config` are Python text. `contexts` are `with` expressions around the call, `setup` lines
-    run before it (`torch.set_default_dtype(torch.float64)`).
+    Values of `options` and `config` are Python text. `contexts` are `with` expressions around the call, `setup` lines run before it
+    (`torch.set_default_dtype(torch.float64)`).
     """
 
     pipeline: Pipeline = Pipeline.COMPILE
@@ -204,59 +204,59 @@ class Recipe:
     contexts: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     backward: bool = False  # the sum of the outputs is differentiated after the call
-    has_backward: bool = False  # the failure is of a graph that has one, though the script does not differentiate
-    weighted: bool = False  # with a weight for each number: the plain sum of a softmax, or of what is normalized, has no gradient
+    has_backward: bool = False  # the failing graph has a backward, though the script does not differentiate
+    weighted: bool = False  # with a weight for each number: the plain sum of a softmax or of normalized values has no gradient
     accuracy: bool = False  # compare with eager
     strict: bool = False  # accuracy: integral and boolean outputs are compared too
-    # accuracy: (rtol, atol), or () for the defaults of torch.testing.assert_close; None: PyTorch's rule, `repro_tolerance` for both
+    # accuracy: (rtol, atol), or () for the defaults of torch.testing.assert_close; None: PyTorch's rule, with `repro_tolerance` for both
     tolerance: tuple[float, ...] | None = None
-    repro_tolerance: float = 1e-3  # as torch._dynamo.config had it: the entry itself may go, what counts as wrong must stay
-    # accuracy, by PyTorch's rule: both results are held against float64, as it takes where eager itself misses the tolerance
+    repro_tolerance: float = 1e-3  # as torch._dynamo.config had it: the entry may be dropped, but what counts as wrong must stay
+    # accuracy, by PyTorch's rule: both results are compared with float64, as PyTorch does when eager itself misses the tolerance
     against_float64: bool = False
-    eager_alone: bool = False  # accuracy: the program's settings ask for no float64, so eager alone says what is right
+    eager_alone: bool = False  # accuracy: the program's settings turn float64 off, so eager alone says what is right
     seed: int | None = 0  # None: the script does not seed
     freshness: bool = False  # inputs are cloned for each call, since the module changes them
-    frees: bool = False  # each value is deleted after its last use, as in a program that runs out of memory it may have to be
-    synchronize: bool = False  # waits for the GPU after the call: an error of its kernels shows only then
-    launch_when_compiled: bool = False  # kernels of the user's are launched only where it is compiled: they fail in eager as well
+    frees: bool = False  # each value is deleted after its last use, which a program that runs out of memory may need
+    synchronize: bool = False  # waits for the GPU after the call, since an error in a kernel only shows then
+    launch_when_compiled: bool = False  # the user's kernels are launched only in compiled code, because they fail in eager as well
 
     @property
     def needs_gradients(self) -> bool:
-        """Whether what takes the place of a differentiable value has to be differentiable too."""
+        """Whether whatever replaces a differentiable value must be differentiable too."""
         return self.backward or self.has_backward
 
 
 @dataclass(frozen=True)
 class Program:
-    """All that a script is printed from."""
+    """Everything that a script is printed from."""
 
     graph: Graph
     recipe: Recipe = field(default_factory=Recipe)
     preamble: str = ""  # the user's own definitions: passes, backends, custom ops
-    # the preamble with which the program with static sizes was asked and passed: while it has that one, a comment says so
+    # the preamble with which the static-size version was run and passed: as long as the preamble is unchanged, a comment says so
     static_passes: str | None = None
 
     def with_graph(self, graph: Graph) -> Program:
-        """The same with another graph."""
+        """The same program with another `graph`."""
         return replace(self, graph=graph)
 
 
 def is_op(node: Node) -> bool:
-    """Whether a node counts as an operation."""
+    """Whether `node` counts as an operation."""
     last = node.target.split(".")
     return not any(part in _FREE for part in last)
 
 
 def is_launch(node: Node) -> bool:
-    """Whether a node launches a kernel of the user's: `args` are the kernel's name (`Code`) and the grid, `kwargs` what it is given.
+    """Whether `node` launches a kernel of the user's: `args` are the kernel's name (`Code`) and the grid, `kwargs` its arguments.
 
-    It gives nothing; which of its tensors it writes, nobody says.
+    A launch returns nothing, and nothing records which of its tensors it writes.
     """
     return node.target == "torch.ops.higher_order.triton_kernel_wrapper_mutation" and len(node.args) == 2
 
 
 def kernels(graph: Graph) -> set[str]:
-    """How the script reaches the kernels that `graph` and its bodies launch: names, or dotted paths."""
+    """The names or dotted paths by which the script reaches the kernels that `graph` and its bodies launch."""
     launched = (n.args[0] for n in graph.all_nodes() if is_launch(n))
     return {kernel.text for kernel in launched if isinstance(kernel, Code)}
 
@@ -280,7 +280,7 @@ def refs(arg: Arg) -> Iterator[str]:
 
 
 def contiguous_stride(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides, in elements, of a freshly made tensor of this shape, as torch computes them."""
+    """Strides, in elements, of a new tensor of this `shape`, as torch computes them."""
     stride, step = [], 1
     for size in reversed(shape):
         stride.append(step)

@@ -1,4 +1,4 @@
-"""The smallest program known so far, and the one way to replace it."""
+"""The smallest program known so far, and the only way to replace it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from bot.reduce.graph.size import size_key
 Key = tuple[tuple[int, ...], str]
 Structure = tuple[tuple[tuple[str, tuple[str, ...]], ...], tuple[str, ...]]
 
-# The name under which `GraphOracle.shapes` describes what the module returns: its last operation may stand in the return statement.
+# The name under which `GraphOracle.shapes` describes the return value: the last operation may be inlined in the return statement.
 _RETURNED = "return"
 
 
 @dataclass(frozen=True)
 class Neighbor:
-    """A program one edit away from the smallest one, under the original graph's names."""
+    """A program one edit away from the smallest one, with the original graph's names."""
 
     program: Program
     candidate: Candidate
@@ -31,15 +31,14 @@ class Neighbor:
 class Incumbent:
     """Holds the smallest program that is SAME; passes offer it smaller ones.
 
-    An offer is asked only if it is strictly smaller and its text was never asked before. The rejected offers since the
-    last acceptance are the neighbors: one of them that passes is worth showing.
+    An offer is asked only if it is strictly smaller and its text has not been asked before. The offers rejected since the last acceptance
+    are the neighbors; one that passes is worth showing.
+    Passes see the names of the original graph, since guesses and `exposable` refer to them. Scripts are printed with canonical names, so
+    that programs which differ only in names are one candidate.
 
-    Passes see the names of the original graph, since guesses and `exposable` speak of these; scripts are printed under canonical
-    names, so that programs which differ in names alone are one candidate.
-
-    `oracle` is asked for the text that `render` prints. `exposable` names the values that may become outputs (None: any). `on_accept`
-    is told each accepted program as it is shown. A program without any operation of the `chain` is not asked (None: there is no chain; nor
-    is there where operations lie in bodies, which have names of their own).
+    `oracle` is asked about the text that `render` prints. `exposable` names the values that may become outputs (None: any). `on_accept`
+    gets each accepted `program` as it is shown. A program without any operation of the `chain` is not asked (None: no such restriction; it
+    is also ignored if operations are in bodies, whose names are separate).
     """
 
     def __init__(
@@ -58,7 +57,7 @@ class Incumbent:
         self._on_accept = on_accept
         self._rejected: set[str] = set()
         self._structures: set[Structure] = set()
-        self._elements: int | None = None  # when the first of these was rejected that was not doubted since
+        self._elements: int | None = None  # input elements at the first rejection since the last retry
         self._legal: dict[str, dict[str, Meta] | None] = {}
         self.neighbors: list[Neighbor] = []
         text = render(program)
@@ -66,12 +65,12 @@ class Incumbent:
         self.candidate = Candidate(text, "start", size_key(program, text)[0])
 
     def candidate_of(self, program: Program, origin: str) -> Candidate:
-        """The program as a question to the oracle; `origin` is the pass that asks."""
+        """The `program` as a question to the oracle; `origin` is the pass that asks."""
         text = self.render(under_canonical_names(program))
         return Candidate(text, origin, size_key(program, text)[0])
 
     def forget(self) -> None:
-        """What was rejected until now may be asked again."""
+        """Allows everything rejected so far to be asked again."""
         self._rejected.clear()
         self._structures.clear()
         self._elements = None
@@ -83,15 +82,16 @@ class Incumbent:
         return self.candidate.size, self.candidate.text
 
     def offer(self, program: Program | None, origin: str, *, any_size: bool = False) -> bool:
-        """Takes the program of the pass `origin` if it is smaller and SAME. `any_size`: it need not be smaller (only for the last step)."""
+        """Takes the `program` of the pass `origin` if it is smaller and SAME. With `any_size` it need not be smaller (only for the last
+        steps)."""
         return self.offer_first([program], origin, any_size=any_size) is not None
 
     def offer_first(self, programs: Iterable[Program | None], origin: str, *, any_size: bool = False) -> int | None:
-        """Takes the first of `programs` that is smaller and SAME, and gives its index; None stands for no program.
+        """Takes the first of `programs` that is smaller and SAME, and returns its index; None stands for no program.
 
-        `origin` and `any_size` are those of `offer`. Programs are taken from the iterable as they are needed, as many at a time as
-        are tried at once: what stands behind the first that is SAME costs a single worker nothing. So a pass may offer whatever it
-        would offer next if all of it were refused.
+        `origin` and `any_size` are as in `offer`. The iterable is consumed lazily, as many programs at a time as are tried at once: with a
+        single worker, programs after the first that is SAME cost nothing. So a pass may offer whatever it would offer next if everything
+        were refused.
         """
         together: list[tuple[int, Neighbor]] = []
         for number, program in enumerate(programs):
@@ -119,7 +119,7 @@ class Incumbent:
         return candidate
 
     def _asked(self, offers: Sequence[tuple[int, Neighbor]]) -> int | None:
-        """Asks all at once, and takes the first that is SAME; its number."""
+        """Asks all at once and takes the first that is SAME; returns its number."""
         if len(offers) == 1:
             index = 0 if self.oracle.ask(offers[0][1].candidate) is Verdict.SAME else None
         else:
@@ -141,24 +141,24 @@ class Incumbent:
 
     @property
     def elements(self) -> int:
-        """Numbers in the inputs of the smallest program."""
+        """Number of elements in the inputs of the smallest program."""
         return self.candidate.size[1]
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether operations were rejected while the inputs had other sizes, by which a compiler may take another way."""
+        """Whether operations were rejected at other input sizes, for which a compiler may behave differently."""
         return self._elements not in (None, self.elements)
 
     def doubted(self) -> None:
-        """The operations were asked with the sizes of now."""
+        """Records that the operations were asked with the current sizes."""
         self._elements = self.elements
 
     def offer_structures(self, programs: Iterable[Program | None], origin: str, *, sharing: bool = False) -> int | None:
-        """As `offer_first` with `programs` and `origin`, for programs that differ from the smallest one in their operations.
+        """Like `offer_first` with `programs` and `origin`, for programs that differ from the smallest one in their operations.
 
-        A combination of operations that was rejected is not asked again when nothing but sizes, values or arguments have changed
-        since: it would cost a query for each operation in each round, and next to never succeed. `sharing`: which operations
-        share an input counts as a difference.
+        A rejected combination of operations is not asked again if only sizes, values or arguments have changed since: that would cost a
+        query for each operation in each round, and would almost never succeed. With `sharing`, which operations share an input counts as a
+        difference.
         """
         keys: list[Structure | None] = []
 
@@ -178,11 +178,11 @@ class Incumbent:
         return taken
 
     def keep(self, names: Sequence[str] | set[str], policy: Policy = Policy.CONNECT) -> Program | None:
-        """The smallest program with only the operations of these `names` kept, by `policy`."""
+        """The smallest program reduced to the operations called `names`, by `policy`."""
         return keep_only(self.program, names, policy, self.exposable)
 
     def legal(self, program: Program) -> Program | None:
-        """The program with the metadata that it really has, or None if it does not run in eager."""
+        """The `program` with its actual metadata, or None if it does not run in eager."""
         shown = under_canonical_names(program)
         text = self.render(shown)
         if text in self._rejected:
@@ -194,7 +194,7 @@ class Incumbent:
 
 
 def structure(program: Program, sharing: bool = False) -> Structure:
-    """Which operations `program` has, and what feeds what; inputs are alike (they are merged later), unless `sharing` tells them apart."""
+    """The operations of `program` and their data flow. Inputs count as equal (they are merged later) unless `sharing` tells them apart."""
     inputs = {i.name: f"/{n}" if sharing else "/" for n, i in enumerate(program.graph.sources)}
 
     def told_apart(names: Iterable[str]) -> tuple[str, ...]:
@@ -204,17 +204,17 @@ def structure(program: Program, sharing: bool = False) -> Structure:
 
 
 def under_canonical_names(program: Program) -> Program:
-    """The program under names that depend on its operations alone."""
+    """The `program` with names that depend only on its operations."""
     return program.with_graph(canonical(program.graph))
 
 
 def refreshed(program: Program, shown: Program, metas: dict[str, Meta]) -> Program:
-    """The program with the metadata of its values where it is known; `metas` are by the names of `shown`."""
+    """The `program` with updated metadata where it is known; the keys of `metas` are the names in `shown`."""
     graph, output = program.graph, shown.graph.output
     nodes = []
     for node, same in zip(graph.nodes, shown.graph.nodes, strict=True):
         name = _RETURNED if same.name not in metas and output == Ref(same.name) else same.name
         found = metas.get(name)
-        # what the run cannot say (symbolic dimensions) stays as it was recorded
+        # what the run cannot show (symbolic dimensions) stays as recorded
         nodes.append(node if found is None else replace(node, meta=replace(found, dynamic=node.meta.dynamic, symbols=node.meta.symbols)))
     return program.with_graph(replace(graph, nodes=tuple(nodes)))

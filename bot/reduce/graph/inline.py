@@ -1,10 +1,10 @@
-"""A graph with what its higher-order operations call written out in their place, where that computes the same.
+"""Inlines the bodies that higher-order operations call, where that computes the same.
 
-`cond` becomes the branch that the program takes, a marked region or a checkpoint what it calls. Wrong numbers in such a body can only be
-looked for once it is a part of the graph: a body has no inputs of its own that could be cut, and no outputs that are compared.
+`cond` becomes the branch that the program takes; a marked region or a checkpoint becomes its contents. Wrong numbers in a body can only be
+located once the body is part of the graph: it has no inputs of its own that could be cut, and no outputs that are compared.
 
-What orders streams is left out: it names streams and events by their number in a table of the process that made them, so no other process
-can run it, and on one stream everything runs in the order in which it is written.
+Operations that order streams are dropped. They identify streams and events by their index in a table of the process that made them, so no
+other process can run them; on one stream everything runs in program order anyway.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from bot.reduce.graph.keep import is_getitem
 from bot.reduce.graph.rewrite import drop_unused, map_nodes, rename, rename_in
 
 _HIGHER = "torch.ops.higher_order."
-# How many arguments, with the body, stand before what the body is given.
+# Number of arguments, including the body, before those that are passed to the body.
 _GIVEN_BEHIND = {"invoke_subgraph": 2, "tag_activation_checkpoint": 1, "wrap": 1, "control_deps": 2}
-# A body may call others.
+# Bodies may call other bodies.
 _MOST_CALLS = 20
-# What waits for a stream or an event, and what puts one into the table or looks it up there.
+# Operations that wait for a stream or an event, and those that register one in the table or look it up.
 _ORDERS = ("torch.ops.streams.", "torch._dynamo.variables.streams.", "torch._dynamo.graph_bytecode_inputs.")
 _AFTER = f"{_HIGHER}control_deps"
 
 
 def flattened(program: Program, render: Callable[[Program], str], shapes: Callable[[str], dict[str, Meta] | None]) -> Program | None:
-    """The `program` without the calls that can be written out; None where there is none. `render` prints a program as a script, `shapes`
-    describes the values in one, run in eager; see `GraphOracle`."""
+    """The `program` with the calls inlined that can be; None if there are none. `render` prints a program as a script; `shapes` runs a
+    script in eager and describes its values, see `GraphOracle`."""
     changed = program
     refused: set[str] = set()
     for _ in range(_MOST_CALLS):
@@ -44,10 +44,11 @@ def flattened(program: Program, render: Callable[[Program], str], shapes: Callab
 
 
 def on_one_stream(graph: Graph) -> Graph:
-    """The `graph` without the operations that order streams, and without the calls that put one of them between others (`control_deps`)."""
+    """The `graph` without the operations that order streams, and without the calls that insert one of them between others
+    (`control_deps`)."""
     if not any(node.target.startswith(_ORDERS) for node in graph.all_nodes()):
         return graph
-    # what such a call comes after is only an order
+    # the first argument of such a call only says what it must run after
     changed = map_nodes(graph, lambda node: replace(node, args=((), *node.args[1:])) if node.target == _AFTER else node)
     for node in [n for n in changed.nodes if n.target == _AFTER]:
         here = next(n for n in changed.nodes if n.name == node.name)
@@ -66,7 +67,7 @@ def on_one_stream(graph: Graph) -> Graph:
 def _called(
     program: Program, node: Node, render: Callable[[Program], str], shapes: Callable[[str], dict[str, Meta] | None]
 ) -> tuple[Graph, tuple[Arg, ...]] | None:
-    """The body that a `node` calls, and what it gives it."""
+    """The body that `node` calls, and the arguments that it passes."""
     name, args, bodies = node.target.removeprefix(_HIGHER), node.args, dict(program.graph.bodies)
     if name == "cond" and len(args) == 4 and isinstance(args[3], (list, tuple)):
         taken = _is_taken(program, node, render, shapes)
@@ -82,13 +83,13 @@ def _called(
 def _is_taken(
     program: Program, node: Node, render: Callable[[Program], str], shapes: Callable[[str], dict[str, Meta] | None]
 ) -> bool | None:
-    """Whether the first branch of a `cond` is the one that is taken; None where that cannot be told."""
+    """Whether `cond` takes its first branch; None if that cannot be determined."""
     condition, graph = node.args[0], program.graph
     if isinstance(condition, bool):
         return condition
     if not isinstance(condition, Ref) or (meta := graph.metas().get(condition.name)) is None or not meta.is_tensor:
         return None
-    # where a number is true shows in a shape: one row of no dimensions, or none
+    # `nonzero` turns the truth of a number into a shape: one row of no dimensions if it is true, none otherwise
     asked = Node(f"{node.name}_taken", "function", "torch.nonzero", (Ref(condition.name),), (), Meta("tensor", (0, 0), (1, 1), "int64"))
     before = graph.nodes[: graph.nodes.index(node)]
     probe = program.with_graph(drop_unused(replace(graph, nodes=(*before, asked), output=Ref(asked.name))))
@@ -99,7 +100,7 @@ def _is_taken(
 
 
 def _inlined(graph: Graph, node: Node, body: Graph, given: tuple[Arg, ...]) -> Graph | None:
-    """The graph with the operations of `body`, which is given these arguments, in place of the call of it."""
+    """The graph with the operations of `body`, called with `given`, in place of the call."""
     results = list(body.output) if isinstance(body.output, (list, tuple)) else [body.output]
     of_call = {n.name: n.args[1] for n in graph.nodes if is_getitem(n) and n.args[0] == Ref(node.name)}
     items = {item: results[at] for item, at in of_call.items() if isinstance(at, int) and 0 <= at < len(results)}
@@ -107,7 +108,7 @@ def _inlined(graph: Graph, node: Node, body: Graph, given: tuple[Arg, ...]) -> G
     if users != set(items) or node.name in refs(graph.output):
         return None
     names = _new_names(graph, node, body)
-    # what the call gave keeps its name, by which outputs and wrong values are known
+    # the results of the call keep their names, by which outputs and wrong values are identified
     made = {n.name for n in body.nodes}
     for item, result in items.items():
         if isinstance(result, Ref) and result.name in made and names[result.name] not in items:
@@ -130,7 +131,7 @@ def _inlined(graph: Graph, node: Node, body: Graph, given: tuple[Arg, ...]) -> G
 
 
 def _new_names(graph: Graph, node: Node, body: Graph) -> dict[str, str]:
-    """Names for all that a body holds which nothing in the graph has."""
+    """Names for everything in a body that collide with nothing in the graph."""
     taken = {*graph.metas(), *(name for name, _ in graph.bodies)}
     names: dict[str, str] = {}
     for old in (*(n.name for n in body.nodes), *(c.name for c in body.constants), *(name for name, _ in body.bodies)):

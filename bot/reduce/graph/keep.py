@@ -3,12 +3,12 @@
 A use of a dropped value has to become something else. Three policies:
 
 * CUT: a new input with the metadata recorded for that value;
-* CONNECT: the latest kept ancestor of the same shape and dtype, else CUT. It keeps "a feeds b" when everything between
-  a and b goes, which a cut alone cannot do (PyTorch's minifier is stuck there);
-* ANY: the latest kept ancestor whatever its shape, else CUT; the caller re-propagates shapes.
+* CONNECT: the latest kept ancestor of the same shape and dtype, else CUT. It keeps "a feeds b" when everything between a and b is dropped,
+  which cutting alone cannot do (PyTorch's minifier gets stuck there);
+* ANY: the latest kept ancestor of any shape, else CUT; the caller re-propagates shapes.
 
-Values that cannot be inputs of a script are treated apart: a known number becomes a literal, an object without a type
-(the handle of a context, say) keeps its producer.
+Values that cannot be inputs of a script are special: a known number becomes a literal, and an untyped object (such as the handle of a
+context) keeps its producer.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Policy(Enum):
 
 
 def is_getitem(node: Node) -> bool:
-    """Whether a node takes an item of another value."""
+    """Whether `node` takes an item of another value."""
     return node.op == "function" and node.target.rsplit(".", 1)[-1] == "getitem"
 
 
 def units(graph: Graph) -> list[str]:
     """Names of the nodes of `graph` that can be kept or dropped, in order.
 
-    The items of a result that is a tuple, and sizes, come and go with what they belong to.
+    Items of tuple results, and sizes, are kept or dropped with the value they belong to.
     """
     metas = graph.metas()
     return [n.name for n in graph.nodes if is_op(n) or (is_getitem(n) and _indexes_tensor(n, metas))]
@@ -64,11 +64,11 @@ def keep_only(
     *,
     sinks_only: bool = False,
 ) -> Program | None:
-    """The program with only the operations `keep` (names from `units`), or None where that is not a program.
+    """The `program` reduced to the operations in `keep` (names from `units`), or None if that is not a valid program.
 
-    `policy` says what becomes of uses of the others. Outputs are the kept ones among the original outputs (`sinks_only`: those
-    without users), and each kept value without a user. With `exposable`, only these and the original outputs may be outputs; what
-    then feeds no output goes.
+    `policy` decides what uses of the others become. Outputs are the kept ones among the original outputs (with `sinks_only`: those without
+    users) and each kept value without a user. With `exposable`, only these and the original outputs may be outputs, and operations that
+    then feed no output are dropped.
     """
     return _Builder(program, keep, policy, exposable, sinks_only).build()
 
@@ -87,20 +87,20 @@ class _Builder:
         self.kept = self._close(set(keep) & self.droppable)
 
     def _close(self, keep: set[str]) -> set[str]:
-        """The kept nodes, with the items, sizes and objects that come along."""
+        """The kept nodes, plus the items, sizes and objects that come along."""
         nodes = self.graph.nodes
         wanted = set(keep)
         for node in reversed(nodes):
             if node.name in wanted:
                 wanted.update(u for u in node.uses() if u in self.index and self._comes_along(nodes[self.index[u]], keep))
-        # A tuple's items are kept when nothing else shows its result.
+        # The items of a tuple are kept if nothing else uses the result.
         shown = {used for name in wanted for used in nodes[self.index[name]].uses()}
         for node in nodes:
             source = node.args[0] if node.args else None
             item = is_getitem(node) and node.name not in self.droppable
             if item and isinstance(source, Ref) and source.name in wanted and source.name not in shown:
                 wanted.add(node.name)
-        # What a launch fills is garbage without it.
+        # Without the launch that fills it, an empty tensor holds garbage.
         for node in nodes:
             if is_launch(node) and any(used in wanted and _is_empty(nodes[self.index[used]]) for used in node.uses() if used in self.index):
                 wanted.add(node.name)
@@ -114,7 +114,7 @@ class _Builder:
         return node.meta.kind == "other" and not node.meta.items
 
     def _available(self, node: Node, keep: set[str]) -> bool:
-        """Whether all that an item or a size is taken of is there."""
+        """Whether everything that an item or a size is taken from is there."""
         for used in node.uses():
             if used in self.index and used not in keep:
                 source = self.graph.nodes[self.index[used]]
@@ -159,7 +159,7 @@ class _Builder:
         return stand_in
 
     def _kept_ancestors(self, boundary: Iterable[str]) -> dict[str, dict[tuple[object, ...], int]]:
-        """For each dropped value: by shape and dtype, the latest kept ancestor that is reached through dropped values only."""
+        """For each dropped value: by shape and dtype, the latest kept ancestor reachable through dropped values only."""
         nodes = self.graph.nodes
         region: set[int] = set()
         stack = [self.index[name] for name in boundary]
@@ -182,7 +182,7 @@ class _Builder:
         return found
 
     def _output(self, kept: list[Node]) -> tuple[Arg, list[Node]]:
-        """What is returned (None: nothing can be), and the nodes that are needed for it."""
+        """The output (None if nothing can be returned), and the nodes it needs."""
         names = {n.name for n in kept}
         used = {name for n in kept for name in n.uses()}
         before = list(dict.fromkeys(refs(self.graph.output)))
@@ -201,7 +201,7 @@ class _Builder:
         alive.reverse()
         if not new and len(stay) == len(before):
             return self.graph.output, alive
-        if not stay and not new and allowed is None:  # a launch gives nothing: what it may have written is shown
+        if not stay and not new and allowed is None:  # a launch returns nothing: return what it may have written
             given = [name for n in alive if is_launch(n) for name in n.uses()]
             new = [name for name in given if self.metas.get(name, Meta()).is_tensor][-1:]
         outputs = [Ref(name) for name in (*stay, *reversed(new))]
@@ -238,16 +238,16 @@ def _is_empty(node: Node) -> bool:
 
 
 def is_floating(dtype: str) -> bool:
-    """Whether a dtype has gradients."""
+    """Whether values of `dtype` can have gradients."""
     return dtype.startswith(("float", "bfloat", "complex"))
 
 
 def fresh_value(meta: Meta, producer: str, users: Iterable[Node] = (), *, varied: bool = False) -> Value:
-    """How to make a value of this `meta` for the result of the dropped operation `producer`, legal for the nodes in `users` if possible.
+    """How to make a value with this `meta` for the result of the dropped operation `producer`, legal for the nodes in `users` if possible.
 
-    Results that are never negative stay so (a logarithm may follow); an index is 0, which is always within bounds. `varied`: integers
-    take every value of a byte, since wrong numbers show themselves at the ends; and no place is written twice, which leaves open what it
-    holds.
+    Results that are never negative stay so (a logarithm may follow); an index is 0, which is always in bounds. With `varied`, integers
+    cover the range of a byte, since wrong numbers show at its ends; and an index to write at has no duplicates, since those would leave
+    the result undefined.
     """
     users = list(users)
     if is_floating(meta.dtype):
@@ -263,18 +263,18 @@ def fresh_value(meta: Meta, producer: str, users: Iterable[Node] = (), *, varied
 
 
 def _overwrites(node: Node) -> bool:
-    """Whether a node writes to places that it is given, and adds nothing up there."""
+    """Whether `node` writes to given indices without accumulating."""
     adds = True in node.args[3:] or dict(node.kwargs).get("accumulate") is True
     return not adds and any(word.removesuffix("_") in _OVERWRITES for word in node.target.split("."))
 
 
 def _shows(node: Node) -> bool:
-    """Whether a node's result can be returned."""
+    """Whether the result of `node` can be returned."""
     return node.meta.is_tensor or bool(node.meta.items) or node.meta.is_number
 
 
 def _acts(node: Node) -> bool:
-    """Whether a node is there for what it does: it gives nothing, or changes its operand."""
+    """Whether `node` is kept for its side effect: it returns nothing, or changes its operand."""
     if node.meta.kind == "other" and not node.meta.items:
         return True
     return any(word.endswith("_") and not word.startswith("_") for word in node.target.split("."))

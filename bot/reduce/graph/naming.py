@@ -10,7 +10,7 @@ from dataclasses import replace
 from bot.reduce.graph.form import Arg, Graph, Input, Meta, Node, Ref, kernels, refs
 from bot.reduce.graph.rewrite import rename, rename_in
 
-# Names that the script itself uses, or that torch.nn.Module has.
+# Names that the script itself uses, and attributes of torch.nn.Module.
 _SCRIPT = {"torch", "operator", "math", "copy", "zlib", "base64", "numpy", "self"}
 _SCRIPT |= {"Repro", "model", "module", "out", "expected", "actual", "ep", "path", "run"}
 _MODULE = frozenset(
@@ -24,29 +24,29 @@ _INPUT_NAMES = ("x", "y", "z")
 
 
 def canonical(graph: Graph) -> Graph:
-    """The graph under names that depend on nothing but its operations, so that equal programs have equal text.
+    """The `graph` with names that depend only on its operations, so that equal programs have equal text.
 
-    Inputs become x, y, z, x3, ...; operations are called after what they do; a constant keeps its name where it is legal;
-    bodies of higher-order operations are true_fn, false_fn, body_fn, ... in order.
+    Inputs become x, y, z, x3, ...; operations are named after what they do; a constant keeps its name if it is legal; bodies of
+    higher-order operations are true_fn, false_fn, body_fn, ... in order.
     """
     return _canonical(graph, _Names(_own(graph)))
 
 
 def is_legal(graph: Graph) -> bool:
-    """Whether a script can use the graph's names as they are."""
+    """Whether a script can use the names in `graph` as they are."""
     return _legal(graph, _own(graph))
 
 
 def _own(graph: Graph) -> set[str]:
-    """Names of the user's own functions and kernels that the graph calls: nothing else may go by them."""
+    """Names of the user's own functions and kernels that the graph calls; nothing else may have these names."""
     targets = (node.target for node in graph.all_nodes())
     return {target.split(".")[1] for target in targets if target.startswith("__main__.")} | kernels(graph)
 
 
 def bind_symbols(graph: Graph) -> Graph:
-    """The graph without the integer inputs that are a tensor input's size: `x.size(0)` says the same.
+    """The `graph` without the integer inputs that are the size of a tensor input: `x.size(0)` says the same.
 
-    An integer input whose symbol no tensor input has stays.
+    An integer input whose symbol belongs to no tensor input stays.
     """
     sizes: dict[str, tuple[str, int]] = {}
     for item in graph.inputs:
@@ -73,7 +73,7 @@ class _Names:
     def __init__(self, functions: set[str] | None = None) -> None:
         self.functions = set() if functions is None else functions
         self.taken: set[str] = set()
-        self._tried: dict[str, int] = {}  # numbers below are taken: graphs have thousands of one operation
+        self._tried: dict[str, int] = {}  # lower numbers are taken: a graph can have thousands of one operation
 
     def take(self, base: str, *, reserved: set[str] = _RESERVED) -> str:
         i = self._tried.get(base, 0)
@@ -155,7 +155,7 @@ def _legal(graph: Graph, functions: set[str]) -> bool:
         if not _legal(body, functions) or name in functions or not _plain(name):
             return False
         functions.add(name)
-    # a parameter that is passed by keyword has to have its name, even where a builtin has it too
+    # a parameter that is passed by keyword must have that name, even if it shadows a builtin
     fit = all(item.name == item.keyword if _is_word(item.keyword) else _plain(item.name) for item in graph.inputs)
     fit = fit and all(_plain(item.name) and item.name not in _MODULE for item in graph.constants)
     own = [*(item.name for item in graph.sources), *(node.name for node in graph.nodes)]

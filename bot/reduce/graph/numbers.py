@@ -1,4 +1,4 @@
-"""Numbers that a graph computes while it runs (sizes, and what is calculated from them), as far as they are known."""
+"""Integers that a graph computes while it runs (sizes, and arithmetic on them), as far as they are known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
 
 
 def known_numbers(graph: Graph) -> dict[str, int]:
-    """The integers among the graph's values, by name, in the failing run."""
+    """The values in `graph` that are known integers, by name, as in the failing run."""
     known: dict[str, int] = {}
     for item in graph.inputs:
         if item.meta.kind == "int" and item.value.args and str(item.value.args[0]).lstrip("-").isdigit():

@@ -1,4 +1,4 @@
-"""What passes on graphs ask beside verdicts."""
+"""What graph passes ask besides verdicts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from bot.reduce.graph.form import Meta
 
 
 class GraphOracle(Oracle, Protocol):
-    """An oracle that also knows what the values inside a script are."""
+    """An oracle that can also describe the values in a script."""
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
-        """Runs `Repro.forward` of the script `text` eagerly (compiler taken out) and describes each of its local values by name;
-        None where the program is not legal. Costs no compile and is not counted as a query."""
+        """Runs `Repro.forward` of the script `text` in eager (without the compiler) and describes each of its local values by name; None
+        if the program is not legal. It compiles nothing and does not count as a query."""
         ...

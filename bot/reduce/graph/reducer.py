@@ -1,8 +1,8 @@
-"""The graph reducer: drives the passes to a fixed point.
+"""The graph reducer: runs the passes to a fixed point.
 
-Order: guesses, a few bodies alone, outputs, operations, bodies (alone, then smaller); then everything simplified at once (one query
-where nothing of it matters), sizes, inputs, values, arguments, simpler operations, the compiler's settings; back to operations if
-anything changed; marks instead of dynamic sizes, and the readable form last. `docs/reduction.md` says why, and what it costs.
+Order: guesses, a few bodies alone, outputs, operations, bodies (alone, then smaller); then everything simplified at once (one query if
+none of it matters), sizes, inputs, values, arguments, simpler operations, the compiler's settings; back to operations if anything changed;
+at the end, marks instead of dynamic sizes, and the readable form. `docs/reduction.md` says why, and what it costs.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ _MOST_NEIGHBORS = 40
 
 @dataclass(frozen=True)
 class Reduced:
-    """What a search ended with.
+    """The result of a search.
 
-    `nearest_passing`: a candidate that passes and is one edit away from the final program (its `origin` is the pass that made the
-    edit), in the same form: as readable operations it was not asked. `fixed_point` is False when the budget ended the search.
+    `nearest_passing`: a candidate that passes and is one edit away from the final program (its `origin` is the pass that made the edit),
+    in the same form as it; its readable form itself was not run. `fixed_point` is False if the budget ended the search.
     """
 
     program: Program
@@ -56,12 +56,12 @@ class Reduced:
 
 @dataclass(frozen=True)
 class Numerics:
-    """What a search has to respect where numbers decide the failure; by default they do not.
+    """What a search has to respect if the failure depends on numbers; by default it does not.
 
-    `exposable`: the only names that may become outputs besides the original ones; None: any. `chain`: the operations whose values are
-    wrong: each program that is asked has one of them; None: they are not known. `keep_seed`: the failure depends on the numbers, so the
-    script has to go on seeding. `seed_last`: it may depend on them, so a script that does not seed is run several times: this is asked
-    once, at the end.
+    `exposable`: the only names that may become outputs besides the original ones (None: any). `chain`: the operations whose values are
+    wrong; each program that is asked contains one of them (None: not known). `keep_seed`: the failure depends on the numbers, so the
+    script must keep seeding. `seed_last`: it may depend on them; dropping the seed is tried once, at the end, because a script that does
+    not seed is run several times.
     """
 
     exposable: frozenset[str] | None = None
@@ -82,22 +82,22 @@ def reduce_program(
     settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
     ends_well: Callable[[str], bool] = lambda _text: True,
 ) -> Reduced:
-    """The smallest program found that is SAME for `oracle`, starting from one that the caller has verified to be.
+    """The smallest program found that is SAME for `oracle`, starting from one that the caller has verified to be SAME.
 
     Args:
         program: where the search begins.
-        oracle: whom the search asks.
+        oracle: judges the candidates.
         render: prints a program as the script that is asked.
         guesses: sets of node names that the failure names, asked before any search.
-        numerics: what numbers have to do with the failure.
-        allowed: bytes of a GPU that the failing run might take, where it ran out of them; None: it fails by something else.
+        numerics: how the failure depends on numbers.
+        allowed: bytes of GPU memory that the failing run could use, if it ran out of memory; None for any other failure.
         on_accept: called at each accepted step.
-        settle: told the smallest program once the guesses were asked; what it returns is called when the passes came to their end,
-            and says whether the answers count: a failure that shows now and then may have hidden. By default it always shows.
-        ends_well: whether a script that passes does so all the way: what the script says of its static form has to hold for whoever
-            runs that.
+        settle: called with the smallest program after the guesses; what it returns is called when the passes have finished, and returns
+            whether the answers count, since an intermittent failure may have stayed away. By default the failure always shows.
+        ends_well: whether a script that passes runs to its end; what the script says about static sizes has to hold for anyone who
+            runs it.
 
-    Never raises `BudgetSpent`: what was found until then is the result.
+    Never raises `BudgetSpent`: the result is what was found until then.
     """
     incumbent = Incumbent(program, oracle, render, numerics.exposable, on_accept, numerics.chain)
     search = _Search(incumbent, numerics, memory.Memory(allowed) if allowed else None, settle, ends_well)
@@ -128,7 +128,7 @@ class _Search:
         self.ends_well = ends_well
         self.numerics = numerics
         self.room = room
-        self.around: list[Neighbor] | None = None  # of the smallest program, before it was made readable
+        self.around: list[Neighbor] | None = None  # those of the smallest program, before it was made readable
         self.plain: Candidate = incumbent.candidate
         self.readable = False
 
@@ -136,7 +136,7 @@ class _Search:
         incumbent = self.incumbent
         if self.room is not None:
             self.room.run(incumbent)
-        # where the numbers matter, simple ones mostly hide the failure
+        # if the numbers matter, simple ones usually hide the failure
         guesses.run(incumbent, guessed, self._finer if self.numerics.keep_seed else self._smaller)
         steady = self.settle(incumbent.candidate.text)
         self._whole()
@@ -155,7 +155,7 @@ class _Search:
         dynamic.explain(incumbent, self.ends_well)
 
     def _whole(self) -> None:
-        """Everything but the guesses, to a fixed point."""
+        """Everything except the guesses, to a fixed point."""
         incumbent = self.incumbent
         promote.few(incumbent)
         outputs.sinks(incumbent)
@@ -170,7 +170,7 @@ class _Search:
             values.special(incumbent)
             if self.room is not None:
                 self.room.run(incumbent)
-            if not memory.is_capped(incumbent.program):  # with a cap, a smaller size alone makes room
+            if not memory.is_capped(incumbent.program):  # with a cap, smaller sizes alone make room
                 sizes.run(incumbent)
             for one in (inputs, outputs, values, arguments, simplify_ops):
                 one.run(incumbent)
@@ -181,7 +181,7 @@ class _Search:
             bodies.run(incumbent)
 
     def _finer(self, program: Program) -> Iterator[Program | None]:
-        """The program in float32 where it is in half precision, as which a small error of one operation mostly passes."""
+        """The program in float32 if it is in half precision, where a small error of one operation usually passes."""
         finer = dtypes.in_float32(program)
         yield finer and self.incumbent.legal(finer)
 
@@ -191,11 +191,11 @@ class _Search:
         yield self._simplified(program)
 
     def _simplified(self, program: Program) -> Program | None:
-        """A program without all that most failures do not need, where that is legal."""
+        """The program without everything that most failures do not need, if that is legal."""
         return self.incumbent.legal(applied(program, self._batch(program)))
 
     def _smallest(self, program: Program) -> Program:
-        """What is left where operations alone matter: simplified, each size 1, equal inputs merged, as far as that is legal."""
+        """What is left if only operations matter: simplified, every size 1, equal inputs merged, as far as that is legal."""
         ones = sizes.everything_one(self.incumbent, applied(program, self._batch(program, sized=False)))
         if ones is None:
             small = self._simplified(program) or program
@@ -203,8 +203,8 @@ class _Search:
         return applied(ones, inputs.edits(ones))
 
     def _batch(self, program: Program, *, sized: bool = True) -> list[Edit]:
-        """Everything that most failures do not need, sizes only where `sized`; what is most often needed stands last, so that one half is
-        right."""
+        """Edits that drop everything most failures do not need (sizes only if `sized`). What is needed most often comes last, so that the
+        first half can go as a whole."""
         found: list[Edit] = [*values.edits(program), *contiguous.edits(program)]
         if sized and any(size > 2 for size in sizes_of(program)):
             found.append(lambda changed: sizes.everything_small(self.incumbent, changed))
@@ -216,11 +216,11 @@ class _Search:
         ]
 
     def nearest_passing(self) -> Candidate | None:
-        """Of the rejected programs one edit away, the one most like the final program among those that pass."""
+        """Among the rejected programs one edit away that pass, the one most like the final program."""
         around = self.incumbent.neighbors if self.around is None else self.around
         lines = self.plain.text.splitlines()
         for neighbor in sorted(around, key=lambda n: (distance(lines, n.candidate.text), n.candidate.text))[:_MOST_NEIGHBORS]:
-            # asked before, so this is no query
+            # the answer is known, so this costs no query
             if self.incumbent.oracle.ask(neighbor.candidate) is Verdict.PASSES:
                 shown = lift.lift(neighbor.program) if self.readable else neighbor.program
                 return self.incumbent.candidate_of(shown, neighbor.candidate.origin)

@@ -1,4 +1,4 @@
-"""Small changes to a graph that several passes make."""
+"""Small changes to a graph that several passes share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from bot.reduce.graph.form import Arg, Graph, Input, Mapping, Node, Program, Ref
 
 
 def map_leaves(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
-    """`arg` after `change` of each literal and `Ref`."""
+    """`arg` with `change` applied to each literal and `Ref`."""
     if isinstance(arg, list):
         return [map_leaves(item, change) for item in arg]
     if isinstance(arg, tuple):
@@ -22,60 +22,60 @@ def map_leaves(arg: Arg, change: Callable[[Arg], Arg]) -> Arg:
 
 
 def map_node(node: Node, change: Callable[[Arg], Arg]) -> Node:
-    """The node after `change` of each literal and `Ref` of its arguments."""
+    """The `node` with `change` applied to each literal and `Ref` in its arguments."""
     args = tuple(map_leaves(arg, change) for arg in node.args)
     return replace(node, args=args, kwargs=tuple((key, map_leaves(value, change)) for key, value in node.kwargs))
 
 
 def map_nodes(graph: Graph, change: Callable[[Node], Node]) -> Graph:
-    """The graph after `change` of each node, those of bodies included."""
+    """The `graph` with `change` applied to each node, including those in bodies."""
     bodies = tuple((name, map_nodes(body, change)) for name, body in graph.bodies)
     return replace(graph, nodes=tuple(change(n) for n in graph.nodes), bodies=bodies)
 
 
 def map_inputs(graph: Graph, change: Callable[[Input], Input]) -> Graph:
-    """The graph after `change` of each input and constant."""
+    """The `graph` with `change` applied to each input and constant."""
     return replace(graph, inputs=tuple(change(i) for i in graph.inputs), constants=tuple(change(c) for c in graph.constants))
 
 
 def rename(arg: Arg, names: dict[str, Arg]) -> Arg:
-    """`arg` with each `Ref` whose name is in `names` replaced by what stands there."""
+    """`arg` with each `Ref` that is in `names` replaced by its value there."""
     return map_leaves(arg, lambda leaf: names.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf)
 
 
 def rename_in(node: Node, names: dict[str, Arg]) -> Node:
-    """The node with each `Ref` of its arguments whose name is in `names` replaced by what stands there."""
+    """The `node` with each `Ref` in its arguments that is in `names` replaced by its value there."""
     return map_node(node, lambda leaf: names.get(leaf.name, leaf) if isinstance(leaf, Ref) else leaf)
 
 
 def with_input(program: Program, item: Input) -> Program:
-    """The program with the input or constant of the name of `item` replaced by it."""
+    """The `program` with the input or constant that has the name of `item` replaced by it."""
     return program.with_graph(map_inputs(program.graph, lambda old: item if old.name == item.name else old))
 
 
 def find_input(program: Program, name: str) -> Input | None:
-    """The input or constant of `program` of that name."""
+    """The input or constant of `program` called `name`."""
     return next((i for i in program.graph.sources if i.name == name), None)
 
 
 def with_node(program: Program, node: Node) -> Program:
-    """The program with one node replaced, by name."""
+    """The `program` with the node that has the name of `node` replaced by it."""
     return program.with_graph(replace(program.graph, nodes=tuple(node if n.name == node.name else n for n in program.graph.nodes)))
 
 
 def find_node(program: Program, name: str) -> Node | None:
-    """The node of `program` of that name."""
+    """The node of `program` called `name`."""
     return next((n for n in program.graph.nodes if n.name == name), None)
 
 
 def substitute(graph: Graph, names: dict[str, Arg]) -> Graph:
-    """The graph with each use of these names replaced by what stands there; inputs without users are dropped."""
+    """The `graph` with each use of a name in `names` replaced by its value there; inputs that are then unused are dropped."""
     nodes = tuple(rename_in(n, names) for n in graph.nodes)
     return drop_unused(replace(graph, nodes=nodes, output=rename(graph.output, names)))
 
 
 def drop_unused(graph: Graph) -> Graph:
-    """The graph without the inputs, constants and bodies that nothing uses."""
+    """The `graph` without unused inputs, constants and bodies."""
     used = {name for n in graph.nodes for name in n.uses()} | set(refs(graph.output))
     return replace(
         graph,

@@ -1,13 +1,13 @@
 """The total order on programs: what "smaller" means.
 
-A candidate is accepted only when it is strictly smaller, so that the search ends, and ends in the same place each time.
+A candidate is accepted only if it is strictly smaller, so that the search terminates, and always with the same result.
 """
 
 from __future__ import annotations
 
 from bot.reduce.graph.form import Arg, Graph, Input, Program, Recipe, Ref, contiguous_stride
 
-# float32 is what people write without thinking; int64 and bool are the plain forms of indices and masks.
+# float32 is the default choice; int64 and bool are the plain forms of indices and masks.
 _DTYPE_RANK = {"float32": 0, "int64": 1, "bool": 1, "int32": 2, "float64": 2, "bfloat16": 2, "float16": 2, "complex64": 3}
 _OTHER_DTYPE = 4
 
@@ -15,10 +15,10 @@ _VALUE_RANK = {"randn": 0, "zeros": 1, "ones": 1, "rand": 1, "arange": 2, "randi
 
 
 def size_key(program: Program, text: str) -> tuple[tuple[int, ...], str]:
-    """The size of a program and of the script printed from it; compared as it is, smaller is better.
+    """The size of `program` and of the script `text` printed from it; keys are compared directly, smaller is better.
 
-    The numbers are, in order of weight: operations, input elements, inputs, dtype rank, arguments, config entries,
-    length of the text. The text itself breaks ties.
+    The numbers are, in order of weight: operations, input elements, inputs, dtype rank, arguments, config entries, length of the text. The
+    text itself breaks ties.
     """
     graph = program.graph
     inputs = graph.sources
@@ -35,12 +35,12 @@ def size_key(program: Program, text: str) -> tuple[tuple[int, ...], str]:
 
 
 def dtype_rank(dtype: str) -> int:
-    """How unusual a dtype is; float32 is 0."""
+    """How unusual `dtype` is; float32 is 0."""
     return _DTYPE_RANK.get(dtype, _OTHER_DTYPE)
 
 
 def is_contiguous(item: Input) -> bool:
-    """Whether the strides of `item` are those of a freshly made tensor (dimensions of size one or none do not matter)."""
+    """Whether the strides of `item` are those of a new tensor (dimensions of size zero or one do not matter)."""
     meta = item.meta
     if not meta.is_tensor or not meta.stride or 0 in meta.shape:
         return True
@@ -49,14 +49,14 @@ def is_contiguous(item: Input) -> bool:
 
 
 def input_cost(item: Input) -> int:
-    """What the making of `item` costs a reader: values, layout, gradients, dynamic dimensions."""
+    """What making `item` costs a reader: values, layout, gradients, dynamic dimensions."""
     cost = _VALUE_RANK.get(item.value.kind, 8)
     cost += 0 if is_contiguous(item) else 2
     return cost + item.requires_grad + (not item.leaf) + item.parameter + (item.keyword is not None) + len(item.meta.dynamic)
 
 
 def argument_cost(graph: Graph) -> int:
-    """What the arguments in `graph` and its bodies cost: each keyword two, each literal by how unusual it is."""
+    """What the arguments in `graph` and its bodies cost: two for each keyword, and for each literal how unusual it is."""
     return sum(2 * len(node.kwargs) + sum(map(literal_cost, node.leaves())) for node in graph.all_nodes())
 
 
@@ -72,7 +72,7 @@ def literal_cost(leaf: Arg) -> int:
 
 
 def recipe_cost(recipe: Recipe) -> int:
-    """Number of entries of `recipe` that say how to compile and call."""
+    """Number of entries in `recipe` that say how to compile and call."""
     lists = len(recipe.options) + len(recipe.config) + len(recipe.contexts) + len(recipe.setup)
     flags = (
         recipe.mode is not None,

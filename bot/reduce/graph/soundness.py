@@ -1,5 +1,5 @@
-"""Whether a graph that came from a process of the program's is one that every pass and the printer can take: the program may have
-written it."""
+"""Checks that a graph from a process of the program is one that every pass and the printer can take, since the program may have written
+it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from bot.reduce.graph.form import Arg, Code, Graph, Input, Mapping, Meta, Node, Ref, Slice
 
 _KINDS = ("tensor", "int", "float", "bool", "other")
-# How many arguments each kind of value has.
+# Possible numbers of arguments for each kind of value.
 _ARGUMENTS = {
     **dict.fromkeys(("randn", "rand", "zeros", "ones", "arange"), (0,)),
     "randint": (0, 2),
@@ -20,17 +20,17 @@ _ARGUMENTS = {
     "blob": (1, 2),
 }
 _DTYPE, _DEVICE, _TARGET = re.compile(r"\w*"), re.compile(r"\w+(:\d+)?"), re.compile(r"[^\W\d]\w*(\.\w+)*")
-_LARGEST = 2**63 - 1  # of what torch counts
-_DEEPEST = 50  # lists in lists of an argument, results of results, or bodies of bodies
+_LARGEST = 2**63 - 1  # the largest number that torch counts to
+_DEEPEST = 50  # nested lists in an argument, nested results, or nested bodies
 
 
 def fault(graph: Graph, depth: int = 0) -> str | None:
-    """What is wrong with the `graph`, which lies in so many others (`depth`); None where nothing is."""
+    """What is wrong with `graph`, which is nested `depth` levels deep; None if nothing is."""
     return next(_faults(graph, depth), None)
 
 
 def fault_of_meta(meta: Meta, depth: int = 0) -> str | None:
-    """What is wrong with what is said of a value, `meta`, which is among so many others' items (`depth`); None where nothing is."""
+    """What is wrong with `meta`, which is nested `depth` levels deep among the items of others; None if nothing is."""
     if meta.kind not in _KINDS or not _is_text(meta.dtype, _DTYPE) or not _is_text(meta.device, _DEVICE):
         return "a value of no known kind, dtype or device"
     if not all(map(_is_size, (*meta.shape, *meta.stride, *meta.dynamic))) or not all(s is None or isinstance(s, str) for s in meta.symbols):

@@ -1,1 +1,1 @@
-"""Passes of the graph reducer: each module proposes smaller programs of one sort; `bot.reduce.graph.reducer` drives them."""
+"""Passes of the graph reducer: each module proposes smaller programs of one kind; `bot.reduce.graph.reducer` drives them."""

@@ -1,10 +1,10 @@
-"""Simplifies what operations are called with.
+"""Simplifies the arguments of operations.
 
-Proposes, for each operation: each keyword argument dropped, the last positional argument dropped if it is a literal; for each
-unusual float: 1.0. These are part of the batch. Afterwards, one by one: each integer above 2 (a kernel's size, a stride, a group
-count) made 1, then 2. What is illegal is found by propagating shapes, at no query. Only in programs of up to 40 operations. Cost: none
-of its own where no argument matters (the batch), about 2 log2 n for each that does, two for each integer above 2 that has to stay. The
-idea is a fuzzer's shrinker turned to calls: a default is what a reader need not ask about.
+Proposes, for each operation: dropping each keyword argument, dropping the last positional argument if it is a literal, and 1.0 for each
+unusual float. These are part of the batch. Afterwards, one by one: each integer above 2 (a kernel's size, a stride, a group count) becomes
+1, then 2. Shape propagation finds what is illegal without a query. Only in programs of up to 40 operations. Cost: nothing beyond the batch
+if no argument matters, about 2 log2 n for each that does, two for each integer above 2 that has to stay. The idea is a fuzzer's shrinker
+applied to calls: a default raises no questions.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _MOST_OPS = 40  # larger programs are left alone: each edit may cost a query
 
 
 def edits(program: Program) -> list[Edit]:
-    """Edits of `program` that drop arguments and make floats 1.0."""
+    """Edits of `program` that drop arguments and replace floats by 1.0."""
     found: list[Edit] = []
     nodes = program.graph.nodes
     if len(nodes) > _MOST_OPS:
@@ -38,7 +38,7 @@ def edits(program: Program) -> list[Edit]:
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Makes the integers of `incumbent` small, and drops whatever arguments can now go; says whether anything changed."""
+    """Makes the integers in `incumbent` small, and drops any arguments that can now go; returns whether anything changed."""
     start = incumbent.key
     apply(incumbent, edits(incumbent.program), "arguments")
     graph = incumbent.program.graph

@@ -1,8 +1,8 @@
 """Drops operations inside the bodies of higher-order operations.
 
-Proposes, all at once, then by halves: each operation of a body replaced by the nearest earlier value of the body with the same shape
-and dtype (a body's operands are fixed by the call, so nothing can be cut into an input). Cost: one query where all can go, about
-2 log2 n for each that cannot. The idea is delta debugging's, with the only deletion that a body's fixed operands allow.
+Proposes, all at once, then by halves: each operation of a body replaced by the nearest earlier value of the body with the same shape and
+dtype (the call fixes the body's operands, so nothing can become a new input). Cost: one query if all can go, about 2 log2 n for each that
+cannot. The idea is delta debugging, with the only deletion that the fixed operands of a body allow.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bot.reduce.graph.rewrite import substitute
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Drops operations of the bodies of `incumbent` until none can go; says whether any went."""
+    """Drops operations from the bodies in `incumbent` until none can go; returns whether any went."""
     start = incumbent.key
     while True:
         before = incumbent.key
@@ -26,7 +26,7 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def edits(program: Program) -> list[Edit]:
-    """An edit for each operation of a body of `program`, the last first."""
+    """An edit for each operation in a body of `program`, the last first."""
     return [_drop(path, n.name) for path in _paths(program.graph) for n in reversed(_at(program.graph, path).nodes) if is_op(n)]
 
 
@@ -60,7 +60,7 @@ def _drop(path: tuple[str, ...], name: str) -> Edit:
         if other is None and name in {u for n in body.nodes for u in n.uses()} | set(refs(body.output)):
             return None
         rest = replace(body, nodes=tuple(n for n in body.nodes if n.name != name))
-        inputs = body.inputs  # the call passes them, used or not
+        inputs = body.inputs  # the call passes them whether they are used or not
         changed = replace(substitute(rest, {} if other is None else {name: Ref(other)}), inputs=inputs)
         return program.with_graph(_put(program.graph, path, _without_dead(changed)))
 
@@ -68,7 +68,7 @@ def _drop(path: tuple[str, ...], name: str) -> Edit:
 
 
 def _alike(body: Graph, node: Node) -> str | None:
-    """The latest value before the node that could stand for it, its own operands first."""
+    """The latest value before the node that could replace it; its own operands are preferred."""
     metas = body.metas()
     before = [i.name for i in body.sources]
     for n in body.nodes:

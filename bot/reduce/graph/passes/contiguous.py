@@ -1,8 +1,8 @@
 """Makes inputs plain tensors.
 
-Proposes, for each input: contiguous strides; no gradient, a leaf, not a parameter, not passed by keyword. Part of the batch; about
-2 log2 n queries for one that must stay as it is. In a program that is differentiated the inputs keep their gradients. The idea is
-that of `values`: an odd stride in a repro should mean something.
+Proposes, for each input: contiguous strides; no gradient, a leaf, not a parameter, not passed by keyword. Part of the batch; about 2 log2
+n queries for each that must stay as it is. In a program that is differentiated, inputs keep their gradients. The idea is the one of
+`values`: an odd stride in a repro should mean something.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.reduce.graph.size import is_contiguous
 
 
 def edits(program: Program) -> list[Edit]:
-    """Two edits at most for each input of `program`."""
+    """At most two edits for each input of `program`."""
     found: list[Edit] = []
     for item in program.graph.sources:
         if not is_contiguous(item):

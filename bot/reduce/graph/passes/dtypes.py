@@ -1,9 +1,8 @@
 """Changes unusual dtypes to float32 (integers: to int64), everywhere at once.
 
-Proposes, for each unusual dtype of an input: that dtype replaced in all inputs, and in all arguments that name it; recorded numbers
-keep their values. The most unusual dtype first. Part of the batch; one or two queries for a dtype that must stay. Metadata of every
-node is propagated anew. The idea: a reader with any machine can run float32, and a bug that needs bfloat16 is another bug than one that
-does not.
+Proposes, for each unusual dtype of an input, the most unusual first: that dtype replaced in all inputs, and in all arguments that name it;
+recorded numbers keep their values. Part of the batch; one or two queries for a dtype that must stay. The metadata of every node is
+propagated again. The idea: anyone can run float32 on any machine, and a bug that needs bfloat16 is a different bug from one that does not.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _PLAIN = {
     **dict.fromkeys(("int32", "int16", "int8", "uint8", "uint16", "uint32", "uint64"), "int64"),
     **dict.fromkeys(("complex128", "complex32"), "complex64"),
 }
-# Formats of so few digits that an error of one operation may lie within what a comparison of them allows.
+# Formats with so few digits that the error of one operation may be within the comparison's tolerance.
 _COARSE = ("float16", "bfloat16")
 
 
@@ -34,11 +33,11 @@ def edits(program: Program) -> list[Edit]:
 
 
 def in_float32(program: Program) -> Program | None:
-    """`program` with float32 wherever float16 or bfloat16 stood, in the metadata of each value too; None where neither is an input's,
-    or the tolerance is the program's own.
+    """`program` with float32 in place of float16 and bfloat16, including in the metadata of each value; None if no input has these dtypes,
+    or if the tolerance is the program's own.
 
-    An operation that is wrong by 1 % is within the tolerance of a half-precision comparison as long as it stands alone: there only a sum of
-    many such errors shows. In float32 the operation itself does.
+    An operation that is wrong by 1 % is within the tolerance of a half-precision comparison when it stands alone: only the sum of many
+    such errors shows. In float32 the single operation does.
     """
     coarse = any(item.meta.is_tensor and item.meta.dtype in _COARSE for item in program.graph.sources)
     if not coarse or program.recipe.tolerance is not None:

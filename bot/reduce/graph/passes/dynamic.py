@@ -1,10 +1,10 @@
-"""Says which sizes have to be dynamic, once static ones were refused.
+"""Finds which sizes have to be dynamic, once static ones were refused.
 
-Proposes, where the script says `dynamic=True`: marks in its stead, on every dimension of an input that the compiler had a symbol for;
-if that is not SAME, on each of these dimensions alone. Then single dimensions that are plain numbers, all that can go together, by
-halves. At the very end the program with static sizes is asked once more: if that passes, the script says so in a comment. Cost: nothing
-where sizes are static already; else one query for the marks, one for each that stays, and two for the comment. The idea is what a
-maintainer asks first of such a report: which size, and does it pass with a static one?
+If the script says `dynamic=True`, proposes marks instead: on every input dimension that the compiler had a symbol for, and if that is not
+SAME, on each of these dimensions alone. Then makes as many single dimensions static as can go together, by halves. At the very end the
+program with static sizes is asked once more; if it passes, a comment in the script says so. Cost: nothing if sizes are static already;
+otherwise one query for the marks, one for each that stays, and two for the comment. The idea is a maintainer's first question about such a
+report: which size, and does it pass with a static one?
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from bot.reduce.graph.rewrite import map_inputs
 
 _ORIGIN = "dynamic"
 _MOST_ALONE = 8
-_FIXED = 2  # smaller sizes are plain numbers to the compiler, and a mark on them is an error
+_FIXED = 2  # the compiler specializes on smaller sizes, and marking them is an error
 
 Place = tuple[str, int]
 """An input's name, and one of its dimensions."""
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Marks single dimensions of `incumbent` as dynamic instead of all sizes, as few as will do; says whether anything changed."""
+    """Marks as few single dimensions of `incumbent` as possible as dynamic, instead of all sizes; returns whether anything changed."""
     start = incumbent.key
     if incumbent.program.recipe.dynamic:
         _mark(incumbent)
@@ -39,9 +39,10 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def explain(incumbent: Incumbent, ends_well: Callable[[str], bool] = lambda _text: True) -> bool:
-    """Lets the script of `incumbent` say that it passes with static sizes, if it does; the last step, since each text is asked as it is.
+    """Adds a comment to the script of `incumbent` if it passes with static sizes. This is the last step, since each text is asked as it
+    is.
 
-    `ends_well`: whether a text that passes does so all the way, where the oracle leaves the compiler early.
+    `ends_well`: whether a text that passes runs to its end, since the oracle may stop the compiler early.
     """
     program = incumbent.program
     fixed = static(program) if _is_dynamic(program) else None
@@ -56,7 +57,7 @@ def explain(incumbent: Incumbent, ends_well: Callable[[str], bool] = lambda _tex
 def explained(
     program: Program, oracle: GraphOracle, render: Callable[[Program], str], ends_well: Callable[[str], bool] = lambda _text: True
 ) -> Program:
-    """`program`, which is SAME, saying whether it passes with static sizes: for one whose preamble changed after its search.
+    """`program`, which is SAME, with a comment if it passes with static sizes; for a program whose preamble changed after its search.
 
     `oracle`, `render` and `ends_well` are those of the search.
     """
@@ -65,7 +66,7 @@ def explained(
 
 
 def _is_dynamic(program: Program) -> bool:
-    # dynamic=False is printed in place of the marks
+    # dynamic=False is printed instead of marks
     return program.recipe.dynamic or (program.recipe.dynamic is None and bool(_places(program)))
 
 

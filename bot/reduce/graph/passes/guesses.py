@@ -1,10 +1,9 @@
-"""Asks first what the failure itself names.
+"""Asks first about the operations that the failure itself names.
 
-Proposes the first guess (a set of node names) with all else as small as it goes; then, for each guess: these alone, with their
-operands as inputs; then these with the operations that make their operands. Cost: one query where the first guess is right and nothing
-else matters, at most two for each guess and those. The idea is from the
-observation that a lowering error names its operator and that generated code names the nodes it came from: a search that is
-over before it began.
+Proposes the first guess (a set of node names) with everything else as small as possible. Then, for each guess: these operations alone,
+with their operands as inputs; then together with the operations that make their operands. Cost: one query if the first guess is right and
+nothing else matters, otherwise that and at most two for each guess. The idea: a lowering error names its operator, and generated code
+names the nodes it came from, so the search may be over before it begins.
 """
 
 from __future__ import annotations
@@ -23,14 +22,15 @@ def run(
     guesses: Sequence[frozenset[str]],
     smaller: Callable[[Program], Iterable[Program | None]] = lambda _program: (),
 ) -> bool:
-    """Offers the guesses to `incumbent`; says whether one was SAME. `smaller` makes of the first what is asked before all, in its order."""
+    """Offers the guesses to `incumbent`; returns whether one was SAME. `smaller` yields the forms of the first guess that are asked before
+    all others, in its order."""
     graph = incumbent.program.graph
     can = set(units(graph))
     nodes = {n.name: n for n in graph.nodes}
     alone, fed = [], []
     for guess in guesses[:_MOST]:
         names = set(guess) & can
-        if not names:  # an item of a tuple stands for what makes it
+        if not names:  # for an item of a tuple, keep what makes the tuple
             names = {u for g in guess if g in nodes for u in nodes[g].uses()} & can
         if names:
             alone.append(names)
@@ -38,7 +38,7 @@ def run(
     candidates = [incumbent.keep(names, Policy.CUT) for names in alone] + [incumbent.keep(names) for names in fed]
     if candidates and candidates[0] is not None:
         forms = iter(smaller(candidates[0]))
-        # alone, also where several are asked at once: mostly it is the answer, and the others would only take its processors
+        # alone, even with several workers: it is usually the answer, and the others would only take its processors
         if incumbent.offer(next(forms, None), "guess"):
             return True
         candidates[:0] = forms

@@ -1,8 +1,8 @@
-"""Makes the inputs fewer.
+"""Reduces the number of inputs.
 
-Proposes, all at once, then by halves: each input replaced by an earlier one of the same metadata; each tensor that the module
-holds made an input. Cost: one query where all can be merged, about 2 log2 n for each that cannot. Unused inputs never stay: the
-builder of candidates leaves them out. (PyTorch's minifier has such a step, which compares a list with itself and never succeeds.)
+Proposes, all at once, then by halves: each input replaced by an earlier one with the same metadata; each tensor that the module owns made
+an input. Cost: one query if all can be merged, about 2 log2 n for each that cannot. Unused inputs never remain: the builder of candidates
+drops them. (PyTorch's minifier has such a step, but it compares a list with itself and never succeeds.)
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from bot.reduce.graph.rewrite import find_input, substitute
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Merges inputs of `incumbent`, and turns its constants into inputs; says whether anything changed."""
+    """Merges inputs of `incumbent`, and turns its constants into inputs; returns whether anything changed."""
     constants = apply(incumbent, [_to_input(c.name) for c in incumbent.program.graph.constants], "inputs")
     return apply(incumbent, edits(incumbent.program), "inputs") or constants
 

@@ -1,9 +1,9 @@
 """Turns `torch.ops.aten` calls into what people write: `torch.relu(x)`, `x + y`, `x.view(2, 2)`.
 
-Proposes all operations lifted; if that is not SAME, each half, and so on. The last step of a search: the size order does not
-decide here, since the readable form is the better one even where it is longer. `lift_table` knows the operators that are written
-otherwise; any other `aten` operator whose name torch has as a function is called by it with the same arguments. Cost: one query
-where all can be lifted, about 2 log2 n for each that cannot. The idea: who triages calls `torch.relu`, and greps for it.
+Proposes all operations lifted; if that is not SAME, each half, and so on. This is the last step of a search: the size order does not
+apply, since the readable form is better even if it is longer. `lift_table` lists the operators that are written differently; any other
+`aten` operator whose name is also a function of torch is called through it with the same arguments. Cost: one query if all can be lifted,
+about 2 log2 n for each that cannot. The idea: people who triage issues call `torch.relu`, and grep for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.reduce.graph.rewrite import substitute
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Lifts what can be lifted of `incumbent`; says whether anything was."""
+    """Lifts as many operations of `incumbent` as possible; returns whether any was lifted."""
     program = incumbent.program
     names = [n.name for n in program.graph.nodes if lift(program, [n.name], bodies=False) != program]
     if incumbent.offer(_lifted(incumbent, names, bodies=True), "lift", any_size=True):
@@ -29,14 +29,14 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def _lifted(incumbent: Incumbent, names: Sequence[str], *, bodies: bool = False) -> Program | None:
-    """The program with these operations in their readable form, where that is legal and no larger."""
+    """The program with these operations in their readable form, if that is legal and no larger."""
     changed = lift(incumbent.program, names, bodies=bodies)
     legal = None if changed == incumbent.program else incumbent.legal(changed)
     return legal if legal is not None and legal.graph.ops <= incumbent.program.graph.ops else None
 
 
 def lift(program: Program, names: Sequence[str] | None = None, *, bodies: bool = True) -> Program:
-    """The program with the operations of these `names` (None: all) in their readable form, and with `bodies` all those of bodies."""
+    """The `program` with the operations called `names` (None: all) in their readable form; with `bodies`, also all those in bodies."""
     graph = program.graph
     if bodies:
         graph = replace(graph, bodies=tuple((name, _all_lifted(body)) for name, body in graph.bodies))
@@ -69,7 +69,7 @@ def _lifted_nodes(graph: Graph, chosen: set[str] | None) -> Graph:
 
 
 def _used_by_first_alone(graph: Graph) -> dict[str, list[str]]:
-    """Values that nothing uses but to take their first item: the names of these items."""
+    """Values of which only the first item is used, each with the names of the nodes that take it."""
     users: dict[str, list[Node]] = {}
     for n in graph.nodes:
         for name in set(n.uses()):

@@ -1,4 +1,4 @@
-"""Names that `torch` and `torch.ops.aten` have in common (torch 2.13): called with the same positional arguments."""
+"""Names that `torch` and `torch.ops.aten` have in common (torch 2.13), callable with the same positional arguments."""
 
 _NAMES = """
 abs abs_ absolute acos acos_ acosh acosh_ adaptive_avg_pool1d adaptive_max_pool1d add addbmm addcdiv addcmul addmm addmv addmv_

@@ -12,25 +12,25 @@ _OPERATOR_NAMES = "add sub mul matmul eq ne lt le gt ge neg pow"
 _OPERATORS = {name: name for name in _OPERATOR_NAMES.split()}
 _OPERATORS |= {"div": "truediv", "bitwise_and": "and_", "bitwise_or": "or_", "bitwise_xor": "xor"}
 _BINARY = ("Tensor", "Scalar", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")
-# Called on the tensor, with a list of sizes or dimensions spread out.
+# Methods that take a list of sizes or dimensions as separate arguments.
 _SPREAD = {"view": "view", "_unsafe_view": "reshape", "reshape": "reshape", "permute": "permute", "expand": "expand", "repeat": "repeat"}
 _METHOD_NAMES = "t clone detach contiguous copy_ fill_ zero_ add_ mul_ sub_ div_ relu_ unfold"
 _METHODS = frozenset(_METHOD_NAMES.split())
 _FUNCTIONAL = "torch.nn.functional."
 _FUNCTIONAL_NAMES = "silu gelu elu hardswish hardsigmoid hardtanh leaky_relu mish softplus avg_pool2d glu one_hot linear"
 _FUNCTIONALS = {name: name for name in _FUNCTIONAL_NAMES.split()} | {"_adaptive_avg_pool2d": "adaptive_avg_pool2d"}
-# These make a tensor of nothing; where, and how it lies in memory, is said only where it is unusual.
+# Factory functions: device and layout are written only if they are unusual.
 _CREATIONS = frozenset(["arange", "empty", "eye", "full", "linspace", "ones", "rand", "randn", "scalar_tensor", "zeros"])
 _USUAL = (("layout", Code("torch.strided")), ("pin_memory", False), ("pin_memory", None), ("device", "cpu"), ("requires_grad", False))
 _IOTA = "torch.ops.prims.iota.default"
-# The end of a slice that has none.
+# The end of an open-ended slice.
 _NO_END = 2**62
 
 Form = Callable[[Node], Node | None]
 
 
 def lifted(node: Node) -> Node | None:
-    """The readable form of `node`, or None where none is known."""
+    """The readable form of `node`, or None if there is none."""
     name, overload = aten_name(node)
     if not name:
         return _arange(node) if node.target == _IOTA else None
@@ -51,7 +51,7 @@ def lifted(node: Node) -> Node | None:
 
 
 def lifted_first(node: Node) -> Node | None:
-    """The readable form of `node`, which has several results of which the first alone is used: it gives that result itself."""
+    """The readable form of `node`, which has several results of which only the first is used: it returns that result itself."""
     form = _FIRST.get(aten_name(node)[0])
     found = form(node) if form is not None and node.meta.items else None
     return None if found is None else replace(found, meta=node.meta.items[0])
@@ -66,7 +66,7 @@ def aten_name(node: Node) -> tuple[str, str]:
 
 
 def _arange(node: Node) -> Node | None:
-    """Of an `arange`, which is `iota` in every graph that AOTAutograd has made."""
+    """The form of `arange`, which is `iota` in every graph made by AOTAutograd."""
     kwargs = dict(node.kwargs)
     length, start, step = (*node.args, None)[0], kwargs.pop("start", None), kwargs.pop("step", None)
     if not isinstance(length, int) or not isinstance(start, int) or not isinstance(step, int) or len(node.args) != 1:
@@ -127,7 +127,7 @@ def _convolution(node: Node) -> Node | None:
 
 
 def _functional(name: str, *order: int) -> Form:
-    """A function of `torch.nn.functional` that takes the operator's arguments in another order; -1: a fixed False."""
+    """A function of `torch.nn.functional` that takes the operator's arguments in another order; -1 stands for a fixed False."""
 
     def form(node: Node) -> Node | None:
         if node.kwargs or (order and len(node.args) <= max(order)):

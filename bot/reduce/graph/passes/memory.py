@@ -1,13 +1,14 @@
-"""Lets a program that runs out of a GPU's memory do so on a part of it.
+"""Makes a program that runs out of GPU memory do so with less memory.
 
-Proposes the sizes divided, all together or else one by one, with a cap on the allocator by as much as the graph's tensors became smaller.
-Then the cap goes down towards what eager, which is asked with each candidate, has room in, so that operations which both sides need memory
-for can go; at the end it comes up again, so that neither side is near it. It is in bytes, whatever GPU there is.
+Proposes smaller sizes, divided all together or else one by one, with a cap on the allocator that shrinks as much as the graph's tensors.
+Then lowers the cap toward what eager needs (eager runs with each candidate), so that operations for which both sides need memory can go;
+at the end raises it again, so that neither side is close to it. The cap is in bytes, independent of the GPU.
 
-Compiled code takes some memory whatever it computes: a kernel that is timed has a buffer of up to 256 MiB beside it. A cap right above
-what eager needs would make anything fail by that. So it stays `_SLACK` above, and sizes that do not fail there as well are not taken.
+Compiled code needs some memory whatever it computes: benchmarking a kernel takes a buffer of up to 256 MiB. With a cap just above what
+eager needs, everything would fail for that reason. So the cap stays `_SLACK` above it, and sizes that do not fail with that slack are not
+taken.
 
-Cost: one query for each proposal and up to nine for its cap; these again for each smaller graph.
+Cost: one query for each proposal and up to nine for its cap; the same again for each smaller graph.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from bot.reduce.graph.passes.resize import free_sizes
 from bot.reduce.graph.passes.sizes import with_sizes
 
 _FACTORS, _OF_ONE = (1024, 256, 64, 16, 8, 4, 2), (64, 8, 2)
-# So many sizes are divided alone, those with most elements behind them.
+# Number of sizes that are divided alone; those with the most elements first.
 _MOST_SIZES = 4
 _MIB = 1 << 20
-# MiB. Inductor's buffer for timing is as large as the GPU's cache, Triton's has 256 MiB; the allocator takes its memory in pieces of 20.
+# MiB. Inductor's buffer for benchmarking is as large as the GPU's cache, Triton's has 256 MiB; the allocator takes memory in blocks of 20.
 _SLACK, _LEAST = 512, 2048
 _MOST_BISECTED = 7
 _CAPPED = "torch.cuda.set_per_process_memory_fraction("
@@ -35,14 +36,14 @@ _WIDTHS = {
 
 
 class Memory:
-    """How much of a GPU the smallest program may take: at first what the failing run might, `allowed` bytes."""
+    """How much GPU memory the smallest program may take; at first what the failing run was `allowed`, in bytes."""
 
     def __init__(self, allowed: int) -> None:
         self._mib = allowed // _MIB
-        self._tight: Graph | None = None  # for which the cap cannot be lower
+        self._tight: Graph | None = None  # the graph for which the cap cannot be lower
 
     def run(self, incumbent: Incumbent) -> bool:
-        """Shrinks the sizes of `incumbent` and the memory that it may take; says whether anything changed."""
+        """Shrinks the sizes in `incumbent` and its memory cap; returns whether anything changed."""
         start = incumbent.key
         self._shrink(incumbent, _divided(free_sizes(incumbent.program), _FACTORS))
         for size in free_sizes(incumbent.program)[:_MOST_SIZES]:
@@ -52,7 +53,8 @@ class Memory:
         return incumbent.key != start
 
     def loosen(self, incumbent: Incumbent) -> None:
-        """Raises the cap of `incumbent` between what eager needs and what the failure does, to a power of two if one lies there."""
+        """Raises the cap of `incumbent` between what eager needs and what the failure does, to a power of two if
+        there is one in between."""
         if is_capped(incumbent.program):
             caps = dict.fromkeys((1 << self._mib.bit_length(), self._mib * 3 // 2, self._mib * 5 // 4, self._mib * 9 // 8))
             incumbent.offer_first((capped(incumbent.program, mib) for mib in caps), "memory", any_size=True)
@@ -66,17 +68,18 @@ class Memory:
                 self._mib = mib
                 if self._tighten(incumbent):
                     return
-                incumbent.offer(program, "memory", any_size=True)  # which is known to fail
+                incumbent.offer(program, "memory", any_size=True)  # this is known to fail
                 self._mib = most
 
     def _tighten(self, incumbent: Incumbent) -> bool:
-        """Lowers the cap to `_SLACK` above what eager needs, and says whether compiled code needs more than that; else it stays."""
+        """Lowers the cap to `_SLACK` above what eager needs, and returns whether compiled code needs more than that; if not, the cap
+        stays."""
         program, most, low = incumbent.program, self._mib, 0
         for _ in range(_MOST_BISECTED):
             middle = (low + self._mib) // 2
             if self._mib - low <= max(_SLACK // 4, self._mib // 32):
                 break
-            # of two programs with other caps none is the smaller one
+            # programs that differ only in their caps have no size order
             if incumbent.offer(capped(program, middle), "memory", any_size=True):
                 self._mib = middle
             else:
@@ -96,7 +99,7 @@ def is_capped(program: Program) -> bool:
 
 
 def capped(program: Program, mib: int) -> Program:
-    """The `program` with a cap on the memory that its allocator may take, in place of any other: so many `mib`, in MiB."""
+    """The `program` with its allocator capped at `mib` MiB, replacing any other cap."""
     setup = tuple(line for line in program.recipe.setup if not line.startswith(_CAPPED))
     cap = f"{_CAPPED}{mib} * 2**20 / torch.cuda.mem_get_info()[1])"
     return replace(program, recipe=replace(program.recipe, setup=(*setup, cap)))
@@ -110,7 +113,7 @@ def _divided(sizes: Sequence[int], factors: Sequence[int]) -> Iterator[dict[int,
 
 
 def _bytes(program: Program) -> int:
-    """Bytes of all tensors of the graph, each counted once."""
+    """Bytes of all tensors in the graph, each counted once."""
     graph = program.graph
     return sum(map(_width, (*(item.meta for item in graph.sources), *(node.meta for node in graph.all_nodes()))))
 

@@ -1,19 +1,19 @@
 """Drops operations: the main search.
 
-Four steps, each on what the one before has left, repeated until nothing changes:
+Four steps, each on the result of the one before, repeated until nothing changes:
 
-1. *Halving*: one half of the operations alone, its operands as inputs. Right for a single operation and for a pattern of
-   neighbors. After a first half fails, the two quarters of the second half are asked, so that a single operation costs
-   1 to 1.5 log2 n queries, on programs whose sizes fall geometrically.
-2. *Anchors*: the smallest prefix that is SAME ends in an operation that matters (log2 n queries). Around the anchors found so
-   far, operations are added by distance in the data flow, four times as many each time, until it is SAME again; bisection
-   then gives the next anchor. A near pattern costs a few queries on small programs, a far one about 1.5 log2 n.
-3. *Sweep*: runs of operations are deleted from the end, twice as long after each success, half as long after a failure: about
-   one query for each operation that must stay where most must.
-4. *Other policies* for what lies between two kept operations: cut it, or connect across different shapes.
+1. *Halving*: one half of the operations alone, with its operands as inputs. Good for a single operation and for a pattern of neighbors.
+   After a first half fails, the two quarters of the second half are asked, so that a single operation costs 1 to 1.5 log2 n queries, on
+   programs whose sizes fall geometrically.
+2. *Anchors*: the smallest prefix that is SAME ends in an operation that matters (log2 n queries). Operations near the anchors found so far
+   are added by distance in the data flow, four times as many each time, until the program is SAME again; bisection then gives the next
+   anchor. A compact pattern costs a few queries on small programs, a spread-out one about 1.5 log2 n.
+3. *Sweep*: runs of operations are deleted from the end, twice as long after each success, half as long after a failure: about one query
+   for each operation that must stay if most must.
+4. *Other policies* for operations between two kept ones: cut, or connect across different shapes.
 
-The sources: halving and adaptive deletion are delta debugging's and shrinkray's; the anchors are QuickXplain's idea (the last
-element of the shortest sufficient prefix is necessary) with an order by data flow; the policies are in `keep`.
+Sources: halving and adaptive deletion are from delta debugging and shrinkray; the anchors are QuickXplain's idea (the last element of the
+shortest sufficient prefix is necessary) with an order by data flow; the policies are in `keep`.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from bot.reduce.graph.form import Graph, Program
 from bot.reduce.graph.incumbent import Incumbent, structure
 from bot.reduce.graph.keep import Policy, units
 
-_FEW = 8  # up to this many a sweep is as cheap as anything cleverer
-_DENSE = 16  # up to this many, anchors that leave most of them are not worth their price
+_FEW = 8  # up to this many, a sweep is as cheap as anything cleverer
+_DENSE = 16  # up to this many, anchors that leave most of them do not pay off
 _ANCHORS = 4
 _DOUBTED = 3
 _ORIGIN = "ops"
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Drops operations of `incumbent` until none can go; says whether any went."""
+    """Drops operations of `incumbent` until none can go; returns whether any went."""
     start = incumbent.key
     while True:
         before = incumbent.key
@@ -54,12 +54,12 @@ def _units(incumbent: Incumbent) -> list[str]:
 
 
 def _first(incumbent: Incumbent, choices: Iterable[Sequence[str]]) -> int | None:
-    """Which of these sets of operations is the first (in order) that is SAME."""
+    """Index of the first of these sets of operations (in order) that is SAME."""
     return incumbent.offer_structures((incumbent.keep(names) for names in choices), _ORIGIN)
 
 
 def _halve(incumbent: Incumbent) -> None:
-    """Narrows to a range of operations while one half alone is SAME."""
+    """Narrows down to a range of operations as long as one half alone is SAME."""
     names = _units(incumbent)
     while len(names) > 1:
         middle = len(names) // 2
@@ -72,7 +72,7 @@ def _halve(incumbent: Incumbent) -> None:
 
 
 def _anchor(incumbent: Incumbent) -> None:
-    """Finds operations that matter, one after the other, and drops what lies beyond them."""
+    """Finds operations that matter, one after the other, and drops those beyond them."""
     names = _units(incumbent)
     anchors = [names[_fewest(incumbent, [], names, 0, len(names)) - 1]]
     while len(anchors) <= _ANCHORS:
@@ -90,7 +90,7 @@ def _anchor(incumbent: Incumbent) -> None:
 
 
 def _fewest(incumbent: Incumbent, anchors: list[str], rest: list[str], low: int, high: int) -> int:
-    """The number of further operations from which on it is SAME: more than `low`, at most `high`."""
+    """The number of additional operations from which on it is SAME: more than `low`, at most `high`."""
     while high - low > 1:
         steps = list(_middles(low, high))
         taken = _first(incumbent, (anchors + rest[:step] for step in steps))
@@ -101,14 +101,14 @@ def _fewest(incumbent: Incumbent, anchors: list[str], rest: list[str], low: int,
 
 
 def _middles(low: int, high: int) -> Iterator[int]:
-    """The steps of a bisection while none of them is SAME."""
+    """The steps of a bisection as long as none of them is SAME."""
     while high - low > 1:
         low = (low + high) // 2
         yield low
 
 
 def _grow(incumbent: Incumbent, anchors: list[str], rest: list[str]) -> tuple[int, int]:
-    """Numbers of further operations: too few, and enough."""
+    """Two numbers of additional operations: too few, and enough."""
     tries = [0]
     while tries[-1] < len(rest):
         tries.append(max(2, tries[-1] * 4))
@@ -120,7 +120,8 @@ def _grow(incumbent: Incumbent, anchors: list[str], rest: list[str]) -> tuple[in
 
 
 def by_distance(graph: Graph, anchors: Iterable[str]) -> list[str]:
-    """Operations of `graph` but the `anchors`, nearest to these in the data flow first (both ways), then the unconnected from the end."""
+    """The operations of `graph` except the `anchors`: nearest in the data flow first (in both directions), then the unconnected ones from
+    the end."""
     order = units(graph)
     neighbors: dict[str, list[str]] = {n.name: [] for n in graph.nodes}
     for n in graph.nodes:
@@ -160,22 +161,22 @@ def _sweep(incumbent: Incumbent) -> None:
 
 
 def _runs(count: int, at: int, length: int) -> Iterator[tuple[int, int]]:
-    """Where the runs of operations begin, and how long they are, while none of them can go."""
+    """Where the runs of operations begin and how long they are, as long as none of them can go."""
     while at < count:
         yield at, length
         at, length = (at, length // 2) if length > 1 else (at + 1, 1)
 
 
 def neighbors(incumbent: Incumbent) -> bool:
-    """Asks for single operations of `incumbent` dropped until one of these programs passes; says whether one was SAME.
+    """Asks `incumbent` with single operations dropped until one of these programs passes; returns whether one was SAME.
 
-    At most a few queries: they give the nearest program that passes, and doubt the search where it was sparing. None where a program with
-    other operations was seen to pass since the last step: that says both. It does not where the sizes are others than when operations were
-    rejected.
+    This takes at most a few queries. They give the nearest passing program, and check the search where it skipped questions. Nothing is
+    asked if a program with other operations was seen to pass since the last step, which shows both, unless the sizes have changed since
+    operations were rejected.
     """
     mine = structure(incumbent.program)
     others = [near for near in incumbent.neighbors if structure(near.program) != mine]
-    # of two, each alone was asked first: an operation that fails alone mostly does so in any size
+    # of two operations, each was asked alone first, and one that fails alone usually fails at any size
     doubtful = incumbent.is_doubtful and len(_units(incumbent)) > 2
     if not doubtful and any(incumbent.oracle.ask(near.candidate) is Verdict.PASSES for near in others):
         return False
@@ -193,7 +194,7 @@ def neighbors(incumbent: Incumbent) -> bool:
 
 
 def _other_policies(incumbent: Incumbent) -> None:
-    """Deletes single operations between others, their uses cut, or connected across different shapes."""
+    """Deletes single operations between others, with their uses cut or connected across different shapes."""
     names = _units(incumbent)[::-1]
     while names:
         taken = incumbent.offer_structures((_without(incumbent, name) for name in names), _ORIGIN)
@@ -214,5 +215,5 @@ def _without(incumbent: Incumbent, name: str) -> Program | None:
     rest = present - {name}
     connected = incumbent.keep(rest, Policy.ANY)
     legal = incumbent.legal(connected) if connected is not None else None
-    # where nothing can be connected, the sweep has cut already
+    # if nothing can be connected, the sweep has tried the cut already
     return legal if legal is not None else incumbent.keep(rest, Policy.CUT)

@@ -1,9 +1,9 @@
 """Drops outputs.
 
-Proposes, in order: only the outputs that nothing else uses (a training graph returns hundreds of intermediates for its
-backward); then dropping outputs, all that can go together, by halves. An operation that only a dropped output needed goes with it.
-Cost: one query before the search for operations, about one for each output that must stay after it, unless the operations
-that would be left were rejected before. The idea is from the first step of PyTorch's minifier, and polygraphy's.
+Proposes, in order: only the outputs that nothing else uses (a training graph returns hundreds of intermediates for its backward); then
+dropping outputs, all that can go together, by halves. An operation that only a dropped output needed goes with it. Cost: one query before
+the search for operations, and after it about one for each output that must stay, unless the operations that would be left were rejected
+before. The idea is from the first step of PyTorch's minifier, and from polygraphy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bot.reduce.graph.keep import keep_only, units
 
 
 def sinks(incumbent: Incumbent) -> bool:
-    """Offers `incumbent` the program that returns only what nothing else uses; says whether it was taken."""
+    """Offers `incumbent` the program that returns only values without other uses; returns whether it was taken."""
     graph = incumbent.program.graph
     used = {name for n in graph.nodes for name in n.uses()} | {i.name for i in graph.sources}
     if used.isdisjoint(refs(graph.output)):
@@ -26,11 +26,11 @@ def sinks(incumbent: Incumbent) -> bool:
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Drops as many outputs of `incumbent` as possible; says whether any went."""
+    """Drops as many outputs of `incumbent` as possible; returns whether any went."""
     names = list(dict.fromkeys(refs(incumbent.program.graph.output)))
     if len(names) < 2:
         return False
-    # The first stays in the first try, since a program returns something.
+    # The first output comes last, since a program has to return something.
     return apply(incumbent, [_drop(name) for name in reversed(names)], "outputs", structures=True)
 
 
@@ -46,5 +46,5 @@ def _drop(name: str) -> Edit:
 
 
 def without_dead(program: Program) -> Program:
-    """The program without what its outputs do not need (what acts on other values stays)."""
+    """The `program` without operations that its outputs do not need (those with side effects stay)."""
     return keep_only(program, units(program.graph), exposable=frozenset()) or program

@@ -1,9 +1,9 @@
 """Asks whether the body of a higher-order operation fails on its own.
 
-Proposes, for each body, the smallest first, that it is the whole program: its operands become inputs, what it gives is returned. Cost:
-one query for each body that is reached, eight at most in a round. Where there are two or fewer they are asked before all else: what is
-compiled around a loop is dear. The idea is the cut's, across the border of a call: what a compiler cannot do with an operation of a
-loop it mostly cannot do outside the loop either.
+Proposes each body, the smallest first, as the whole program: its operands become inputs, its results are returned. Cost: one query for
+each body that is reached, at most eight in a round. If there are two or fewer, they are asked before anything else: compiling what is
+around a loop is expensive. The idea is to cut across the boundary of a call: an operation that a compiler cannot handle in a loop usually
+fails outside the loop too.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _FEW = 2
 
 
 def few(incumbent: Incumbent) -> bool:
-    """As `run`, where `incumbent` has few bodies."""
+    """Like `run`, but only if `incumbent` has few bodies."""
     return len(_bodies(incumbent.program.graph)) <= _FEW and run(incumbent)
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Promotes bodies of `incumbent` until none fails on its own; says whether any did."""
+    """Promotes bodies of `incumbent` until none fails on its own; returns whether any did."""
     start = incumbent.key
-    # Numbers that are wrong inside a body are the bug only where they reach what was compared, and nothing says whether they do.
+    # Wrong numbers inside a body are the bug only if they reach what was compared, and nothing shows whether they do.
     while incumbent.program.graph.bodies and not incumbent.program.recipe.accuracy:
         alone = (_alone(incumbent.program, body) for body in sorted(_bodies(incumbent.program.graph), key=lambda body: body.ops))
         distinct = {incumbent.candidate_of(program, "bodies").text: program for program in alone if program is not None}

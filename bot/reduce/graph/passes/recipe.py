@@ -1,11 +1,10 @@
 """Drops what the script says about compiling and calling, as far as the failure does not need it.
 
-Proposes each of these, all at once in the batch, then by halves: mode, contexts, setup lines, fullgraph, cloned inputs,
-waiting for the GPU, dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing names any more,
-and the seed (unless the numbers matter). The backend stays. Config entries and options come last, and on their own: who
-changed a setting of the compiler mostly needs it; and whether a comparison with eager within a tolerance will do, where both were held
-against float64. Cost: one query if nothing is needed, about 2 log2 n for each needed entry
-of n. The idea is Inductor's config fuzzer's and bisector's, turned round: what can go, goes.
+Proposes each of these, all at once in the batch, then by halves: mode, contexts, setup lines, fullgraph, cloned inputs, waiting for the
+GPU, dynamic shapes (sizes become plain numbers), the backward, the user's definitions that nothing uses any more, and the seed (unless the
+numbers matter). The backend stays. Config entries and options come last and separately, since someone who changed a compiler setting
+usually needs it. So does replacing the comparison with float64 by one with eager within a tolerance. Cost: one query if nothing is needed,
+about 2 log2 n for each needed entry of n. The idea is that of Inductor's config fuzzer and bisector, turned around: whatever can go, goes.
 """
 
 from __future__ import annotations
@@ -28,10 +27,10 @@ _PLAIN = {"mode": None, "fullgraph": False, "freshness": False, "synchronize": F
 
 
 def settings(program: Program) -> list[Edit]:
-    """One edit for each of the compiler's settings in `program`, one for a plain comparison instead of the one with float64, and one for
-    the gradients of a plain sum."""
+    """One edit for each compiler setting in `program`, one for a plain comparison instead of the one with float64, and one for the
+    gradients of a plain sum."""
     plain = [_with(name, False) for name in _PLAINER if getattr(program.recipe, name)]
-    kept = EAGER_ALONE if program.recipe.eager_alone else None  # it says how the script's comparison is meant
+    kept = EAGER_ALONE if program.recipe.eager_alone else None  # it defines what the script's comparison means
     return [*plain, *(_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name) if entry != kept)]
 
 
@@ -50,7 +49,7 @@ def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
 
 
 def seed(program: Program) -> list[Edit]:
-    """The edit that takes the seed out of `program`, unless its numbers are compared."""
+    """The edit that drops the seed from `program`, unless its numbers are compared."""
     return [_with("seed", None)] if program.recipe.seed is not None and not program.recipe.accuracy else []
 
 
@@ -64,7 +63,7 @@ def _without(name: str, entry: object) -> Edit:
 
 
 def static(program: Program) -> Program | None:
-    """The program with every size a plain number."""
+    """The `program` with plain numbers for all sizes."""
     graph = program.graph
     numbers: dict[str, Arg] = dict(known_numbers(graph))
     plain = map_inputs(graph, lambda item: replace(item, meta=replace(item.meta, dynamic=(), symbols=())))
@@ -82,7 +81,7 @@ def _without_preamble(program: Program) -> Program | None:
 
 
 def defined(preamble: str) -> set[str]:
-    """Names that the definitions in `preamble` bind, and the namespaces of the operators that they register."""
+    """Names that the definitions in `preamble` bind, and the namespaces of the operators that it registers."""
     names: set[str] = set(re.findall(r"[\"'](\w+)::\w+", preamble)) | set(re.findall(r"Library\(\s*[\"'](\w+)", preamble))
     for node in ast.walk(ast.parse(preamble)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
@@ -95,7 +94,7 @@ def defined(preamble: str) -> set[str]:
 
 
 def names_used(program: Program) -> set[str]:
-    """Every word in the program's recipe and operations."""
+    """Every word in the recipe and the operations of `program`."""
     recipe = program.recipe
     texts = [recipe.backend or "", *recipe.contexts, *recipe.setup]
     texts += [value for pairs in (recipe.options, recipe.config) for _, value in pairs]

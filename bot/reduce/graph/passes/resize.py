@@ -1,6 +1,6 @@
-"""Rewrites a program's sizes: of inputs, and in the arguments of operations that name sizes.
+"""Changes the sizes in a program: those of inputs, and those in the arguments of operations.
 
-All dimensions of one size change together. Where a view splits or joins dimensions, the composed size follows its parts.
+All dimensions of one size change together. If a view splits or joins dimensions, the composed size follows its parts.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ _SIZED = _VIEWS | frozenset(_SIZED_NAMES.split())
 
 
 def takes_sizes(node: Node) -> bool:
-    """Whether the integers of `node` are sizes."""
+    """Whether the integer arguments of `node` are sizes."""
     return any(word in _SIZED for word in node.target.split("."))
 
 
 def is_view(node: Node) -> bool:
-    """Whether `node` shows the same elements in the shape that its integers say."""
+    """Whether `node` returns the same elements in the shape given by its integer arguments."""
     return any(word in _VIEWS for word in node.target.split("."))
 
 
 def sizes_of(program: Program) -> list[int]:
-    """The distinct sizes above 1 of the dimensions of inputs of `program`, those with most elements behind them first.
+    """The distinct sizes above 1 among the input dimensions of `program`, those with the most elements first.
 
-    Empty where a kernel of the user's is launched: how far it writes is said by numbers that do not follow.
+    Empty if a kernel of the user's is launched: how far it writes depends on numbers that do not follow the sizes.
     """
     if kernels(program.graph):
         return []
@@ -50,7 +50,7 @@ def sizes_of(program: Program) -> list[int]:
 
 
 def free_sizes(program: Program) -> list[int]:
-    """The sizes above 1 that others in `program` follow: those of inputs, and the parts of composed ones."""
+    """The sizes above 1 in `program` that others follow: those of inputs, and the parts of composed ones."""
     parts = composed(program.graph)
     found = dict.fromkeys(sizes_of(program))
     found.update(dict.fromkeys(part for many in parts.values() for part in many if part > 1))
@@ -58,7 +58,7 @@ def free_sizes(program: Program) -> list[int]:
 
 
 def composed(graph: Graph) -> dict[int, tuple[int, ...]]:
-    """Sizes that a view in `graph` joins or splits: the size, and its parts."""
+    """Sizes that a view in `graph` joins or splits, each with its parts."""
     found: dict[int, tuple[int, ...]] = {}
     metas = graph.metas()
     for node in graph.nodes:
@@ -74,7 +74,7 @@ def composed(graph: Graph) -> dict[int, tuple[int, ...]]:
 
 
 def _groups(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
-    """Runs of dimensions of equal product, ones left out."""
+    """Runs of dimensions with equal products, ignoring dimensions of size 1."""
     left, right = [d for d in before if d != 1], [d for d in after if d != 1]
     if 0 in left or math.prod(left) != math.prod(right):
         return
@@ -93,7 +93,7 @@ def _groups(before: Sequence[int], after: Sequence[int]) -> Iterator[tuple[tuple
 
 
 def with_parts(mapping: Mapping[int, int], parts: Mapping[int, tuple[int, ...]]) -> dict[int, int]:
-    """The mapping with every composed size following its parts."""
+    """The `mapping` with every composed size following its `parts`."""
     full = dict(mapping)
 
     def size(n: int, above: frozenset[int]) -> int:
@@ -107,10 +107,10 @@ def with_parts(mapping: Mapping[int, int], parts: Mapping[int, tuple[int, ...]])
 
 
 def resized(program: Program, mapping: Mapping[int, int], *, keep_data: bool = False, everywhere: bool = False) -> Program:
-    """The program with sizes changed as the mapping says; sizes that a view computes from others become -1.
+    """The `program` with sizes changed by `mapping`; a size that a view computes from others becomes -1.
 
-    An input whose shape changes gets plain values, or with `keep_data` the corner of its recorded ones. `everywhere`: every
-    integer of every operation that is one of the sizes changes too.
+    An input whose shape changes gets plain values, or with `keep_data` the corner of its recorded ones. With `everywhere`, every integer
+    argument that equals one of the sizes changes too.
     """
     known = set(sizes_of(program)) | set(mapping)
 
@@ -161,15 +161,15 @@ def _resized_node(node: Node, mapping: Mapping[int, int], known: set[int]) -> No
 
 
 def ints(node: Node) -> list[int]:
-    """The integers among the arguments of `node`, but for its first."""
+    """The integers among the arguments of `node`, except in the first."""
     return [leaf for leaf in leaves(node.args[1:]) if type(leaf) is int]
 
 
 def with_shape(program: Program, item: Input, shape: tuple[int, ...], *, keep_data: bool = False) -> Input:
-    """`item`, an input of `program`, with another `shape` of the same rank: its strides keep their order.
+    """`item`, an input of `program`, with another `shape` of the same rank; its strides keep their order.
 
-    Values that do not fit are made anew, or with `keep_data` are the corner of the recorded ones, and random integers of the same range: 0
-    and 1 are within bounds wherever they are an index, but show little of what is wrong in others.
+    Values that do not fit are replaced by plain ones. With `keep_data` they are the corner of the recorded ones, and random integers keep
+    their range: 0 and 1 are always in bounds as an index, but otherwise reveal little.
     """
     if not item.meta.is_tensor or shape == item.meta.shape:
         return item
@@ -182,7 +182,7 @@ def with_shape(program: Program, item: Input, shape: tuple[int, ...], *, keep_da
 
 
 def scaled_stride(meta: Meta, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides for another shape of the rank of `meta`: dimensions in the same order in memory, expanded ones still expanded."""
+    """Strides for another `shape` of the rank of `meta`: dimensions keep their order in memory, and expanded ones stay expanded."""
     if len(meta.stride) != len(shape):
         return contiguous_stride(shape)
     order = sorted(range(len(shape)), key=lambda d: (-meta.stride[d], d))
@@ -196,7 +196,7 @@ def scaled_stride(meta: Meta, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def closed(node: Node) -> Node:
-    """The view `node` with its open size (-1) as a number again."""
+    """The view `node` with a number in place of its open size (-1)."""
     open_dim = [d for d, size in enumerate(ints(node)) if size == -1]
     if len(open_dim) != 1 or len(ints(node)) != len(node.meta.shape):
         return node
@@ -207,7 +207,7 @@ def closed(node: Node) -> Node:
 
 
 def with_dim(program: Program, name: str, dim: int, size: int, *, keep_data: bool = False) -> Program:
-    """The program with the dimension `dim` of the input `name` made this size, if it was larger; `keep_data` as for `with_shape`."""
+    """The `program` with dimension `dim` of the input `name` reduced to `size`, if it was larger; `keep_data` as for `with_shape`."""
 
     def change(item: Input) -> Input:
         if item.name != name or item.meta.shape[dim] <= size:

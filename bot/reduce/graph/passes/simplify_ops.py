@@ -1,9 +1,9 @@
-"""Replaces operations by simpler ones with the same result's metadata.
+"""Replaces operations by simpler ones whose result has the same metadata.
 
-Proposes, for each operation that gives what one of its operands already is in shape and dtype: that operand itself if it is an
-input that is used elsewhere too (dropping the operation made a new input of it, which is not the same there); then `torch.relu`
-of it, if the operation has more than that operand. Only in programs of up to 40 operations. Cost: at most two queries for each such
-operation, most often one. The idea is Perses' and circt-reduce's: not only deletion, but replacement by a simpler thing of the same kind.
+Proposes, for each operation with an operand of the same shape and dtype as its result: that operand itself, if it is an input that is used
+elsewhere too (dropping the operation would make a new input, which differs); then `torch.relu` of it, if the operation has other operands
+or arguments. Only in programs of up to 40 operations. Cost: at most two queries for each such operation, usually one. The idea is from
+Perses and circt-reduce: not only delete, but replace by something simpler of the same kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_OPS = 40
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Replaces what can be replaced in `incumbent`, from the end; says whether anything was."""
+    """Replaces as many operations of `incumbent` as possible, from the end; returns whether any was replaced."""
     start = incumbent.key
     nodes = incumbent.program.graph.nodes
     if len(nodes) > _MOST_OPS:
@@ -43,7 +43,7 @@ def _alike(program: Program, node: Node) -> list[str]:
 
 
 def _forward(program: Program, node: Node) -> Program | None:
-    # what only the output uses was offered with that output dropped
+    # for a value that only the output uses, dropping that output was offered
     if not any(node.name in n.uses() for n in program.graph.nodes):
         return None
     inputs = {i.name for i in program.graph.sources}

@@ -1,13 +1,13 @@
 """Shrinks dimensions.
 
-All dimensions of one size change together, through inputs and through the sizes that operations name (`view`, `expand`, `full`, ...);
-where a view splits or joins dimensions, the composed size follows its parts. Metadata of every node is propagated anew, so what
-does not fit together costs no query.
+All dimensions of one size change together, in inputs and in the sizes that operations name (`view`, `expand`, `full`, ...); if a view
+splits or joins dimensions, the composed size follows its parts. The metadata of every node is propagated again, so inconsistent sizes cost
+no query.
 
-Proposes, in order: every size 1 (asked with the whole batch first), every size 2 (else divided by a common factor, else 4; the
-first that is legal goes into the batch); then sizes one by one, to 2 and to 1, adaptively; where a size has to be large, bisection
-finds from where on; last, single dimensions that an equal one held back. Never 0. Cost: none of its own where sizes do not matter
-(the batch had them all 1), about 2 log2 of the number of sizes for each that does, plus log2 of its size. The ties are a cheap form
+Proposes, in order: every size 1 (asked with the whole batch first); every size 2 (else divided by a common factor, else 4; the first that
+is legal goes into the batch); then sizes one by one, to 2 and to 1, adaptively; for a size that has to be large, bisection finds the
+smallest; last, single dimensions that an equal one held back. Never 0. Cost: nothing of its own if sizes do not matter (the batch made
+them all 1), about 2 log2 of the number of sizes for each that does, plus log2 of its size. Changing equal sizes together is a cheap form
 of circt-reduce's width adaption.
 """
 
@@ -30,12 +30,12 @@ _MOST_DIMS = 12
 _MOST_JOINT = 7
 _MOST_ASKED = 4
 _MOST_ILLEGAL = 3
-# Integers from here on mean something else: the end of a slice that has none.
+# Integers from here on are not sizes, such as the end of an open-ended slice.
 _NO_SIZE = 2**31
 
 
 def legal(incumbent: Incumbent, changed: Program) -> Program | None:
-    """`changed`, which is the program of `incumbent` resized, with true metadata and with numbers where a view's size was left open."""
+    """`changed`, a resized program of `incumbent`, with its actual metadata, and with numbers where a view's size was left open."""
     checked = incumbent.legal(changed)
     if checked is None or all(-1 not in ints(n) for n in checked.graph.nodes if is_view(n)):
         return checked
@@ -45,7 +45,7 @@ def legal(incumbent: Incumbent, changed: Program) -> Program | None:
 
 
 def everything_small(incumbent: Incumbent, program: Program) -> Program | None:
-    """The program with all sizes as small as is legal at once, or None; `incumbent` is asked for shapes, which costs no query."""
+    """The `program` with all sizes as small as is legal at once, or None; `incumbent` is asked for shapes, which costs no query."""
     for mapping in _joint_mappings(program):
         for everywhere in (False, True):
             changed = legal(incumbent, resized(program, mapping, everywhere=everywhere))
@@ -55,7 +55,7 @@ def everything_small(incumbent: Incumbent, program: Program) -> Program | None:
 
 
 def everything_one(incumbent: Incumbent, program: Program) -> Program | None:
-    """The program with all sizes 1, or None where that is not legal; `incumbent` is asked for shapes, which costs no query."""
+    """The `program` with all sizes 1, or None if that is not legal; `incumbent` is asked for shapes, which costs no query."""
     return next(iter(with_sizes(incumbent, program, dict.fromkeys(free_sizes(program), 1))), None)
 
 
@@ -77,7 +77,7 @@ def _joint_mappings(program: Program) -> Iterator[dict[int, int]]:
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Shrinks the sizes of `incumbent` as far as they go; says whether anything changed."""
+    """Shrinks the sizes of `incumbent` as far as possible; returns whether anything changed."""
     start = incumbent.key
     if not sizes_of(incumbent.program):
         return False
@@ -92,12 +92,12 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def _offer(incumbent: Incumbent, mapping: Mapping[int, int]) -> bool:
-    """Asks for the sizes changed: values made anew, then the recorded ones."""
+    """Offers the changed sizes: with new values, then with the recorded ones."""
     return _first(incumbent, [mapping]) is not None
 
 
 def _first(incumbent: Incumbent, mappings: Iterable[Mapping[int, int]]) -> int | None:
-    """The same for several, and which was the first (in order) that was taken."""
+    """Like `_offer` for several mappings; the index of the first (in order) that was taken."""
     asked: list[int] = []
 
     def programs() -> Iterator[Program]:
@@ -111,8 +111,8 @@ def _first(incumbent: Incumbent, mappings: Iterable[Mapping[int, int]]) -> int |
 
 
 def with_sizes(incumbent: Incumbent, program: Program, mapping: Mapping[int, int]) -> list[Program]:
-    """The legal forms of `program`, which is near that of `incumbent`, with sizes changed as `mapping` says, composed ones with their
-    parts where that is legal: with values made anew, then with the recorded ones."""
+    """The legal forms of `program`, a program close to that of `incumbent`, with sizes changed by `mapping` (composed ones follow their
+    parts if that is legal): with new values, then with the recorded ones."""
     for full in (with_parts(mapping, composed(program.graph)), dict(mapping)):
         for everywhere in (False, True):
             plain = legal(incumbent, resized(program, full, everywhere=everywhere))
@@ -129,9 +129,9 @@ def _adaptively(incumbent: Incumbent, sizes: list[int], target: int) -> None:
 
 
 def _bisect(incumbent: Incumbent, size: int, change: Callable[[int, int], list[Program]]) -> None:
-    """Finds the smallest size that is SAME, between 2 (which is not) and what it is; geometric, since bounds are powers of two.
+    """Finds the smallest size that is SAME, between 2 (which is not) and the current one; geometric, since bounds are powers of two.
 
-    `change` gives the legal programs with a size changed from one to another.
+    `change` returns the legal programs with a size changed from one to another.
     """
     low, high = 2, size
     illegal = 0
@@ -148,7 +148,7 @@ def _bisect(incumbent: Incumbent, size: int, change: Callable[[int, int], list[P
 
 
 def _untied(incumbent: Incumbent) -> None:
-    """Shrinks single dimensions that their equals held back."""
+    """Shrinks single dimensions that others of the same size held back."""
     inputs = [i for i in incumbent.program.graph.sources if i.meta.is_tensor]
     tied = [size for item in inputs for size in item.meta.shape]
     places = [(item.name, dim) for item in inputs for dim, size in enumerate(item.meta.shape) if size > 2 and tied.count(size) > 1]

@@ -1,10 +1,10 @@
 """Makes inputs from plain values.
 
-Proposes, for each input made from recorded data (or a literal, or an expression): random normal numbers (integers: 0 and 1; an
-index: 0). This is part of the batch, so it mostly costs nothing of its own. For each input that needs its data: ones, zeros,
-counting up, each infinity or NaN of the recorded numbers everywhere, then those numbers written out if they are few: at most four
-queries, and three where such numbers are there. The idea: issues with attached data files get closed; special values have to be literals,
-and of those that are all alike one is enough.
+Proposes, for each input made from recorded data (or a literal, or an expression): random normal numbers (integers: 0 and 1; an index: 0).
+This is part of the batch, so it usually costs nothing extra. For each input that needs its data: ones, zeros, counting up, each infinity
+or NaN of the recorded numbers everywhere, then those numbers written out if they are few: at most four queries, plus three if there are
+infinities or NaNs. The idea: issues with attached data files get closed; special values have to be literals, and if they are all alike one
+is enough.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def _with_plain_value(program: Program, item: Input) -> Input:
 
 
 def plain_value(program: Program, item: Input) -> Value:
-    """Plain values of the dtype of `item` that its users in `program` can take."""
+    """Plain values with the dtype of `item` that its users in `program` can take."""
     users = [n for n in program.graph.nodes if item.name in n.uses()]
     return fresh_value(item.meta, "", users, varied=program.recipe.accuracy)
 
 
 def run(incumbent: Incumbent) -> bool:
-    """Replaces the data of the inputs of `incumbent` that random numbers could not replace; says whether anything changed."""
+    """Simplifies the data of the inputs of `incumbent` that random numbers could not replace; returns whether anything changed."""
     start = incumbent.key
     for item in incumbent.program.graph.sources:
         if not item.meta.is_tensor or item.value.kind in _SHORT:
@@ -56,14 +56,14 @@ def run(incumbent: Incumbent) -> bool:
 
 
 def special(incumbent: Incumbent) -> None:
-    """Puts an infinity or NaN that an input of `incumbent` holds in all places of it: the smallest size has one then."""
+    """Fills an input of `incumbent` with an infinity or NaN that it holds, so that it is still there at the smallest size."""
     for item in incumbent.program.graph.sources:
         if item.meta.is_tensor and item.value.kind not in _SHORT:
             incumbent.offer_first([with_input(incumbent.program, replace(item, value=v)) for v in _not_finite(item)], "values")
 
 
 def written(item: Input, shape: Sequence[int]) -> Value | None:
-    """The corner of this shape of the recorded data of `item`, as a literal; None if that is too long or not known."""
+    """The corner of the given `shape` of the recorded data of `item`, as a literal; None if it is too long or not known."""
     if item.value.kind != "blob" or len(shape) != len(item.meta.shape) or math.prod(shape) > MOST_WRITTEN:
         return None
     data = _read(item)
@@ -71,7 +71,7 @@ def written(item: Input, shape: Sequence[int]) -> Value | None:
 
 
 def _not_finite(item: Input) -> list[Value]:
-    """Each infinity and NaN of the recorded data of `item`, as all of its elements."""
+    """Each infinity and NaN in the recorded data of `item`, as the value of all elements."""
     data = (_read(item) if item.value.kind == "blob" else None) or []
     found = dict.fromkeys(number(one) for one in data if isinstance(one, float) and not math.isfinite(one))
     return [Value("full", (one,)) for one in found]

@@ -1,1 +1,1 @@
-"""From a graph to the script that is run and posted."""
+"""Prints a graph as the script that is run and posted."""

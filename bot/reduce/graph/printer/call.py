@@ -13,12 +13,12 @@ _QUOTES = ("'", '"')
 
 
 def in_call_order(inputs: tuple[Input, ...]) -> list[Input]:
-    """The inputs as `forward` takes them: the ones by keyword come last."""
+    """The `inputs` in the order in which `forward` takes them: keyword ones come last."""
     return [item for item in inputs if item.keyword is None] + [item for item in inputs if item.keyword is not None]
 
 
 class Call:
-    """The last lines of the script for `graph`, as the `recipe` says. `random`: an operation draws random numbers."""
+    """The last lines of the script for `graph`, according to `recipe`. `random`: an operation draws random numbers."""
 
     def __init__(self, graph: Graph, recipe: Recipe, random: bool) -> None:
         self.graph = graph
@@ -32,7 +32,7 @@ class Call:
         ]
 
     def helpers(self) -> list[str]:
-        """Functions and classes that the lines use, each a block of its own."""
+        """Functions and classes that these lines use, each as one block."""
         found = [comparison.FLOAT64] if self.exactly and comparison.names_types(self.graph) else []
         if self.differentiated:
             found.append("\n".join(self._run()))
@@ -49,7 +49,7 @@ class Call:
         return bool(self.recipe.accuracy and self.recipe.backward and self.wrt and self.recipe.pipeline is Pipeline.COMPILE)
 
     def _run(self) -> list[str]:
-        """The function that calls and differentiates. Against float64 it is also called with other inputs."""
+        """The function that calls and differentiates. For the comparison with float64 it also takes the inputs."""
         seed = [f"    torch.manual_seed({self.recipe.seed or 0})"] if self.reseeds else []
         wrt = ", ".join(name.replace("model.", "module.") for name in self.wrt)
         wrt = f"({wrt},)" if len(self.wrt) == 1 else f"({wrt})"
@@ -71,7 +71,7 @@ class Call:
         return "*out" if flat and isinstance(output, (tuple, list)) and len(output) > 1 else "*torch.utils._pytree.tree_leaves(out)"
 
     def lines(self) -> list[str]:
-        """From making the module to the comparison."""
+        """The lines from making the module to the comparison."""
         found = self._aoti() if self.recipe.pipeline is Pipeline.AOTI else self._compile()
         if self.recipe.synchronize:
             found.append("torch.cuda.synchronize()")
@@ -143,7 +143,7 @@ class Call:
         return self._given([f"{item.name}.clone()" if fresh and item.meta.is_tensor else item.name for item in self.inputs])
 
     def _given(self, values: Sequence[str]) -> str:
-        """The arguments of a call, with these values of the inputs."""
+        """The arguments of a call, with these values for the inputs."""
         shown = []
         for item, value in zip(self.inputs, values, strict=True):
             word = item.keyword

@@ -1,4 +1,4 @@
-"""The lines of a script that compare compiled results with eager's: within a tolerance, or both against float64."""
+"""The lines of a script that compare compiled results with eager ones: within a tolerance, or both against float64."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 from bot.reduce.graph.form import Arg, Graph, Input, Meta, Recipe, Ref, refs
 
-# (rtol, atol) below which a difference is one of rounding: two operations that are fused round once, eager rounds twice.
+# (rtol, atol) below which a difference is only rounding: a fused pair of operations rounds once, eager rounds twice.
 _LOW_PRECISION = {"bfloat16": (1.6e-2, 1e-2), "float16": (1e-2, 1e-2)}
-# In PyTorch's rule compiled results may be so many times as far from float64 as eager's; results with few digits or few elements farther.
+# In PyTorch's rule, the error of compiled results against float64 may be this many times eager's; more for low precision or few elements.
 _TIMES, _FEW_TIMES, _FEW = 2, 3, 1000
 _RAISED = {"float32": "double()", "float16": "double()", "bfloat16": "double()", "complex64": "to(torch.complex128)"}
 _LOWER = frozenset({"torch.float32", "torch.float", "torch.float16", "torch.half", "torch.bfloat16", "torch.complex64"})
 _CASTS = frozenset({"float", "half", "bfloat16", "cfloat"})
 _FACTORIES = frozenset({"zeros", "ones", "full", "empty", "arange", "eye", "linspace", "tensor", "scalar_tensor"})
-# For operations that name a type of fewer bits.
+# For operations that name a dtype of lower precision.
 FLOAT64 = """\
 LOW = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -31,7 +31,7 @@ class Float64(torch.overrides.TorchFunctionMode):
 
 
 def names_types(graph: Graph) -> bool:
-    """Whether an operation of `graph` says in which type of fewer bits it works, so that float64 inputs alone do not make it float64."""
+    """Whether an operation of `graph` names a dtype of lower precision, so that float64 inputs alone do not make it compute in float64."""
     for node in graph.all_nodes():
         words = node.target.split(".")
         if any(getattr(leaf, "text", None) in _LOWER for leaf in node.leaves()) or not _CASTS.isdisjoint(words[-1:]):
@@ -50,8 +50,8 @@ def in_float64(item: Input, fresh: bool) -> str:
 
 
 def tolerance(recipe: Recipe, dtypes: Iterable[str]) -> tuple[float, ...]:
-    """(rtol, atol) of a comparison of values of these `dtypes`: the program's own, as `recipe` has it, or the configured one, or more
-    where a value has so few digits that one of them is more."""
+    """(rtol, atol) for comparing values of these `dtypes`: the program's own, from `recipe`, or else the configured one, raised for dtypes
+    of low precision."""
     if recipe.tolerance is not None:
         return recipe.tolerance
     rules = [_LOW_PRECISION[dtype] for dtype in sorted(set(dtypes)) if dtype in _LOW_PRECISION]
@@ -66,15 +66,18 @@ def within(given: tuple[float, ...]) -> list[str]:
 
 
 def against_float64(recipe: Recipe, output: Arg, metas: dict[str, Meta], gradients: bool) -> list[str]:
-    """The lines that state PyTorch's rule on `actual`, `expected` and `exact`: compiled may be farther from float64 than eager is, but not
-    by more than a factor. The tolerance is the one in `recipe`. `output` is what the module returns, of values with these `metas`;
-    `gradients`: all three are flat lists of it and of gradients."""
+    """The lines that state PyTorch's rule on `actual`, `expected` and `exact`: the compiled result may be farther from float64 than
+    eager's, but only by a factor.
+
+    The tolerance is the one in `recipe`. `output` is what the module returns, made of values with these `metas`; `gradients`: all three
+    are flat lists of outputs and gradients.
+    """
     found = [metas.get(name, Meta()) for name in refs(output)]
     few = gradients or any(meta.elements < _FEW or meta.dtype != "float32" for meta in found)
     tol, times = recipe.repro_tolerance, _FEW_TIMES if few else _TIMES
     single = isinstance(output, Ref) and not gradients and bool(found) and found[0].dtype.startswith(("float", "bfloat"))
     a, e, x = ("actual", "expected", "exact") if single else ("a", "e", "x")
-    size = "" if all(meta.dtype.startswith(("float", "bfloat")) for meta in found) else ".abs()"  # of complex numbers
+    size = "" if all(meta.dtype.startswith(("float", "bfloat")) for meta in found) else ".abs()"  # for complex numbers
     allowed = f"rtol={scientific(tol)}, atol={scientific(tol)}, equal_nan=True"
     lines = [
         f"close = torch.allclose({a}, {e}, {allowed})",
@@ -97,7 +100,7 @@ def against_float64(recipe: Recipe, output: Arg, metas: dict[str, Meta], gradien
 
 
 def scientific(value: float) -> str:
-    """A `value` of a tolerance as people write it: 0.016, 1e-3, 1e-5."""
+    """A tolerance `value` as people write it: 0.016, 1e-3, 1e-5."""
     mantissa, exponent = f"{value:.15e}".split("e")
     short = mantissa.rstrip("0").rstrip(".")
     return f"{short}e{int(exponent)}" if abs(int(exponent)) > 2 else repr(value)

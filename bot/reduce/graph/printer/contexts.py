@@ -1,4 +1,4 @@
-"""Contexts in a printed graph: grad modes, autocast and inference mode, as `with` blocks."""
+"""Prints the contexts in a graph (grad modes, autocast and inference mode) as `with` blocks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from bot.reduce.graph.printer.expressions import text
 
 
 def called_under(node: Node) -> tuple[str, tuple[Arg, ...]] | None:
-    """For a `node` that calls a body under a grad mode or autocast, as export records it: the context, and the body with its arguments."""
+    """If `node` calls a body under a grad mode or autocast, as export records it: the context, and the body with its arguments. None
+    otherwise."""
     name = node.target.removeprefix("torch.ops.higher_order.")
     if name == "wrap_with_set_grad_enabled" and len(node.args) >= 2 and isinstance(node.args[0], bool):
         return _grad_mode(node.args[0]), node.args[1:]
@@ -39,12 +40,12 @@ _GRAD = ("torch._C._set_grad_enabled", "torch.set_grad_enabled")
 
 
 class Regions:
-    """Turns the calls in `nodes` by which Dynamo records contexts into `with` blocks, where they nest."""
+    """Turns the calls in `nodes` by which Dynamo records contexts into `with` blocks, if they nest properly."""
 
     def __init__(self, nodes: tuple[Node, ...]) -> None:
         self.depth = 0
-        self._events: dict[int, list[tuple[int, str | None]]] = {}  # at a node: depth after it, and the block it opens
-        stack: list[tuple[str, bool]] = []  # name of the entering call ("" for a grad mode), and the grad mode outside
+        self._events: dict[int, list[tuple[int, str | None]]] = {}  # by node index: the depth after the node, and the block that it opens
+        stack: list[tuple[str, bool]] = []  # name of the call that entered ("" for a grad mode), and the grad mode outside
         mode, nests = True, True
         for i, node in enumerate(nodes):
             if node.target in (_ENTER_AUTOCAST, _ENTER_INFERENCE):
@@ -73,11 +74,11 @@ class Regions:
             self._events = {}
 
     def handles(self, i: int) -> bool:
-        """Whether the node of index `i` only enters or leaves a context."""
+        """Whether the node with index `i` only enters or leaves a context."""
         return i in self._events
 
     def at(self, i: int) -> Iterator[str]:
-        """The lines in place of the node of index `i`; `depth` is that of what follows."""
+        """The lines that replace the node with index `i`; sets `depth` for what follows."""
         for depth, context in self._events[i]:
             if context is not None:
                 yield "    " * depth + f"with {context}:"

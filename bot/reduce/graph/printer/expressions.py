@@ -14,12 +14,12 @@ _BINARY = _ARITHMETIC | _COMPARISONS
 _IN_PLACE = {f"i{name.rstrip('_')}": f"{sign}=" for name, sign in _ARITHMETIC.items()}
 _UNARY = {"neg": "-", "pos": "+", "invert": "~", "inv": "~", "not_": "not "}
 _SIZES = {"sym_size": "size", "sym_stride": "stride", "sym_numel": "numel", "sym_storage_offset": "storage_offset"}
-# What Dynamo calls the higher-order operation, and what people call it.
+# The prefix of higher-order operations, whose public names differ.
 _HIGHER = "torch.ops.higher_order."
 
 
 def text(arg: Arg, names: dict[str, str]) -> str:
-    """The text of `arg`; `names` says how each value is reached (`self.weight`), where that is not its name."""
+    """The text of `arg`; `names` gives the expression for each value (`self.weight`) that is not reached by its own name."""
     if isinstance(arg, Ref):
         return names.get(arg.name, arg.name)
     if isinstance(arg, Code):
@@ -41,10 +41,10 @@ def text(arg: Arg, names: dict[str, str]) -> str:
 
 
 def number(value: float | complex) -> str:
-    """A float or complex number, special values by torch's names."""
+    """A float or complex `value` as text; special values by torch's names."""
     if isinstance(value, complex):
         parts = (value.real, value.imag)
-        # `1-0j` is 1+0j, and `-1j` is -0-1j: zeros beside a sign need the call
+        # `1-0j` is 1+0j, and `-1j` is -0-1j: with signed zeros, `complex(...)` is needed
         if all(p - p == 0 and str(p) != "-0.0" for p in parts) and (value.real or value.imag >= 0):
             return repr(value)
         return f"complex({', '.join(number(p) for p in parts)})"
@@ -56,13 +56,13 @@ def number(value: float | complex) -> str:
 
 
 def quoted(value: str) -> str:
-    """`value` in double quotes where that needs no more escapes than single ones."""
+    """`value` in double quotes, unless that needs more escapes than single quotes."""
     plain = repr(value)
     return f'"{plain[1:-1]}"' if plain[0] == "'" and '"' not in plain else plain
 
 
 def index(arg: Arg, names: dict[str, str]) -> str:
-    """What stands between the brackets of `x[...]` for the index `arg`; `names` as in `text`."""
+    """The text between the brackets of `x[...]` for the index `arg`; `names` as in `text`."""
     if isinstance(arg, tuple) and arg:
         inside = ", ".join(_index_item(item, names) for item in arg)
         return f"{inside}," if len(arg) == 1 else inside
@@ -88,7 +88,7 @@ def operation(node: Node, names: dict[str, str]) -> str:
 
 
 def spelled(target: str) -> str:
-    """A target as it stands in the script: builtins and the script's own definitions by their bare names."""
+    """`target` as written in the script: builtins and the script's own definitions by their bare names."""
     for prefix in ("builtins.", "__main__."):
         if target.startswith(prefix):
             return target.removeprefix(prefix)
@@ -96,7 +96,7 @@ def spelled(target: str) -> str:
 
 
 def arguments(args: tuple[Arg, ...], kwargs: tuple[tuple[str, Arg], ...], names: dict[str, str]) -> str:
-    """What stands between the parentheses of a call with `args` and `kwargs`; `names` as in `text`."""
+    """The text between the parentheses of a call with `args` and `kwargs`; `names` as in `text`."""
     parts = [text(item, names) for item in args]
     odd = []
     for key, value in kwargs:
@@ -104,7 +104,7 @@ def arguments(args: tuple[Arg, ...], kwargs: tuple[tuple[str, Arg], ...], names:
         shown = found or text(value, names)
         if key.isidentifier() and not keyword.iskeyword(key):
             parts.append(f"{key}={shown}")
-        else:  # aten has arguments called `from`
+        else:  # some aten arguments are called `from`
             odd.append(f"{quoted(key)}: {shown}")
     if odd:
         parts.append("**{" + ", ".join(odd) + "}")
@@ -163,7 +163,7 @@ def _higher(name: str, node: Node, names: dict[str, str]) -> str | None:
         kwargs = node.kwargs if any(key == "use_reentrant" for key, _ in node.kwargs) else (("use_reentrant", False), *node.kwargs)
         return f"torch.utils.checkpoint.checkpoint({arguments(args, kwargs, names)})"
     if name == "invoke_subgraph" and len(args) >= 2:
-        return f"{text(args[0], names)}({arguments(args[2:], node.kwargs, names)})"  # the function is marked where it is defined
+        return f"{text(args[0], names)}({arguments(args[2:], node.kwargs, names)})"  # the function is marked at its definition
     if name == "autograd_function_apply" and len(args) >= 2 and isinstance(args[0], Ref):
         return f"{function_class(args[0].name)}.apply({arguments(args[2:], (), names)})"
     if name.startswith("flex_attention") and len(args) == 9 and not node.kwargs and isinstance(args[4], tuple):
@@ -177,10 +177,10 @@ def _higher(name: str, node: Node, names: dict[str, str]) -> str | None:
 
 
 def scanned(node: Node) -> tuple[int, int] | None:
-    """How many tensors `node` carries and runs over, if it is a `scan`; None for anything else.
+    """How many tensors `node` carries and how many it runs over, if it is a `scan`; None for anything else.
 
-    What Dynamo and AOTAutograd record is flat, `scan(fn, carried, over, closed)`, and Dynamo takes it from nobody but the public
-    function, whose body gets a carry and an item and gives both.
+    Dynamo and AOTAutograd record it flat, `scan(fn, carried, over, closed)`, but Dynamo only accepts the public function, whose body takes
+    a carry and an item and returns both.
     """
     args = node.args
     if node.target != f"{_HIGHER}scan" or node.kwargs or len(args) not in (3, 4) or not isinstance(args[0], Ref):
@@ -193,8 +193,8 @@ def scanned(node: Node) -> tuple[int, int] | None:
 def combined(node: Node) -> int | None:
     """How many tensors `node` runs over, if it is an `associative_scan`; None for anything else.
 
-    It is recorded flat as well, `associative_scan(fn, over, closed)` along the first dimension; the public function's body gets two
-    items and gives one.
+    It is recorded flat as well, `associative_scan(fn, over, closed)` along the first dimension; the body of the public function takes two
+    items and returns one.
     """
     args = node.args
     if node.target != f"{_HIGHER}associative_scan" or node.kwargs or len(args) not in (2, 3) or not isinstance(args[0], Ref):
@@ -205,20 +205,20 @@ def combined(node: Node) -> int | None:
 def _scan(node: Node, names: dict[str, str]) -> str:
     function, carried, over, *closed = node.args
     shown = _of_two(function, closed, ("carry", "xs"), names)
-    # a carry and a list of results, each of them a list: one flat list, as it was recorded
+    # it returns a carry and a list of results, each of them a list: flatten them, as they were recorded
     return f"sum(torch._higher_order_ops.scan({shown}, {text(carried, names)}, {text(over, names)}), [])"
 
 
 def _associative_scan(node: Node, names: dict[str, str]) -> str:
     function, over, *closed = node.args
     assert isinstance(over, (list, tuple))
-    # what it gives has the structure of what it runs over: a list, as it was recorded
+    # the result has the structure of the inputs: a list, as it was recorded
     shown = _of_two(function, closed, ("left", "right"), names)
     return f"torch._higher_order_ops.associative_scan({shown}, {text(list(over), names)}, 0)"
 
 
 def _of_two(function: Arg, closed: list[Arg], parameters: tuple[str, str], names: dict[str, str]) -> str:
-    """A function of a body as one of two arguments, whatever else it closes over."""
+    """The function for a body as one with two arguments, whatever else it closes over."""
     shown = text(function, names)
     held = arguments(tuple(closed[0]), (), names) if closed else ""  # type: ignore[arg-type]
     if not held:
@@ -240,28 +240,28 @@ def _map(node: Node, names: dict[str, str]) -> str:
 
 
 def _unlike(word: str, shown: str) -> str:
-    """The word, or one like it, that does not stand in a text."""
+    """The word, with underscores appended until it does not occur in the text."""
     while re.search(rf"\b{word}\b", shown):
         word += "_"
     return word
 
 
 def _closed(function: Arg, held: Arg, names: dict[str, str]) -> Arg:
-    """A function of a body that closes over its last arguments."""
+    """The function for a body, with its last arguments bound."""
     if not isinstance(held, (tuple, list)) or not held:
         return function
     return Code(f"lambda *args: {text(function, names)}(*args, {arguments(tuple(held), (), names)})")
 
 
 def function_class(forward: str) -> str:
-    """The name of the `torch.autograd.Function` that is made of the body `forward`: `ForwardFn` of `forward_fn`."""
+    """The name of the `torch.autograd.Function` made from the body `forward`: `ForwardFn` for `forward_fn`."""
     return "".join(part.capitalize() for part in forward.split("_"))
 
 
 def in_place(node: Node, tensor: bool, names: dict[str, str]) -> str | None:
-    """The statement of a `node` that changes its first argument and is written without a result; None for others.
+    """The statement for a `node` that changes its first argument and is written without a result; None for others.
 
-    `tensor` says whether the first argument is known to be a tensor: a number cannot be changed in place. `names` as in `text`.
+    `tensor`: the first argument is known to be a tensor (a number cannot be changed in place). `names` as in `text`.
     """
     args = node.args
     if node.target == "operator.setitem" and len(args) == 3:

@@ -1,4 +1,4 @@
-"""Prints a program as the script that is searched, proven and posted: one text for all three."""
+"""Prints a program as the script that is searched, verified and posted: one text for all three."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _RANDOM = re.compile(
     r"|geometric_|log_normal_|multinomial|poisson|random_|rrelu_?|gumbel_softmax|inductor_(random|randint|seeds?)|fractional_max_pool[23]d"
 )
 
-# Operations that are there for what they do, not for what they return.
+# Operations that are kept for their side effects, not for their results.
 _ACTS = ("_assert", "_check", "sym_constrain", "_set_", "_exit_", "manual_seed", "triton_kernel_wrapper_mutation")
 
-# Modules that a script has to import before it may say their names.
+# Modules that a script has to import before it can use their names.
 _IMPORTS = (
     (r"\boperator\.", "import operator"),
     (r"\bmath\.", "import math"),
@@ -31,7 +31,7 @@ _IMPORTS = (
     (r"\bbase64\.", "import base64"),
     (r"\bzlib\.", "import zlib"),
     (r"\bnumpy\.", "import numpy"),
-    # operators that torch itself does not register before it compiles
+    # operators that torch registers only when it compiles
     (r"\btorch\.ops\.prims\.(inductor_|_low_memory|_unsafe_index_put_|fma\b|prepare_softmax)", "import torch._inductor.inductor_prims"),
     (r"\btorch\.ops\._inductor_test\.", "import torch._inductor.test_operators"),
     (r"\btorch\.ops\.streams\.", "import torch._dynamo.variables.streams"),
@@ -49,7 +49,7 @@ _IMPORTS = (
 
 
 def render(program: Program) -> str:
-    """The script. Equal programs under canonical names have equal text."""
+    """The script for `program`. Equal programs under canonical names have equal text."""
     graph = program.graph if is_legal(program.graph) else canonical(program.graph)
     recipe = program.recipe
     if recipe.accuracy and not recipe.strict:
@@ -101,7 +101,7 @@ def _joined(top: str, blocks: list[str]) -> str:
 
 
 def _split_preamble(preamble: str) -> tuple[list[str], list[str], str]:
-    """Its `__future__` imports, its other imports at the top level (one line each), and the rest."""
+    """The `__future__` imports, the other top-level imports (one line each), and the rest."""
     rows = preamble.split("\n")
     future: list[str] = []
     imports: list[str] = []
@@ -132,7 +132,7 @@ def _imports(body: str, graph: Graph, given: Sequence[str]) -> list[str]:
 
 
 def _held(graph: Graph) -> Iterator[Input]:
-    # A body's inputs are made by nobody: only its constants have values.
+    # The inputs of a body are not created by the script: only its constants have values.
     yield from graph.constants
     for _, body in graph.bodies:
         yield from _held(body)
@@ -143,7 +143,7 @@ def _draws(item: Input) -> bool:
 
 
 def _word(node: Node) -> str:
-    """What a node does, in a word: `relu` of `torch.ops.aten.relu.default`."""
+    """The name of a node's operation: `relu` for `torch.ops.aten.relu.default`."""
     parts = node.target.split(".")
     return parts[3] if node.target.startswith("torch.ops.") and len(parts) > 3 else parts[-1]
 
@@ -181,13 +181,13 @@ def _module(graph: Graph, recipe: Recipe, dtype_default: str | None) -> str:
 
 
 def _functions(graph: Graph, recipe: Recipe, dtype_default: str | None) -> Iterator[str]:
-    """The bodies of higher-order operations, inner ones first, with the tensors they hold."""
+    """The bodies of higher-order operations, inner ones first, with the tensors they own."""
     regions = {n.args[0].name for n in graph.nodes if n.target.endswith(".invoke_subgraph") and n.args and isinstance(n.args[0], Ref)}
     scans = {text(n.args[0], {}): shape for n in graph.nodes if (shape := scanned(n)) is not None}
     combines = {text(n.args[0], {}): count for n in graph.nodes if (count := combined(n)) is not None}
     for name, body in graph.bodies:
         yield from _functions(body, recipe, dtype_default)
-        # Module-level names: two bodies may hold tensors of one name.
+        # Module-level names: two bodies may own tensors with the same name.
         names = {item.name: f"{name}_{item.name}" for item in body.constants}
         held = [f"{names[item.name]} = {make(item, dtype_default=dtype_default)}" for item in body.constants]
         if held:
@@ -215,7 +215,8 @@ def _flat(output: Arg) -> list[Arg]:
 
 
 def _of_two(names: list[str], words: tuple[str, str], counts: tuple[int, int]) -> tuple[list[str], list[str]]:
-    """Parameters of a body whose first values come as two lists, as a public function calls it, and statements that take these apart."""
+    """Parameters of a body whose first values come as two lists, as the public function calls it, and statements
+    that unpack these lists."""
     middle, end = counts[0], sum(counts)
     taken = [f"[{', '.join(part)}] = {whole}" for part, whole in zip((names[:middle], names[middle:end]), words, strict=True)]
     return [*words, *names[end:]], taken
@@ -253,7 +254,7 @@ def _statements(graph: Graph, recipe: Recipe, names: dict[str, str]) -> list[str
         statement = in_place(node, owner.is_tensor, names)
         if statement is not None:
             put(statement)
-            # `x += y` is x; the other statements have no value
+            # `x += y` evaluates to x; the other statements have no value
             same = isinstance(first, Ref) and node.target.startswith("operator.i")
             names[node.name] = text(first, names) if same else "None"
             continue
@@ -276,7 +277,7 @@ def _statements(graph: Graph, recipe: Recipe, names: dict[str, str]) -> list[str
             put(f"return {shown}")
             return _finished(found, recipe)
         put(shown if not uses[node.name] and _only_acts(node) else f"{node.name} = {shown}")
-    # What is returned is computed: a block that is still open need not hold it.
+    # The return value is computed already, so it can stay outside a block that is still open.
     found.append(f"return {_returned(graph.output, names)}")
     return _finished(found, recipe)
 
@@ -292,7 +293,7 @@ def _returned(output: Arg, names: dict[str, str]) -> str:
 
 
 def _filled(found: list[str]) -> list[str]:
-    # A `with` whose operations were all removed is left out.
+    # Drop a `with` whose operations were all removed.
     kept: list[str] = []
     for line in reversed(found):
         depth = len(line) - len(line.lstrip())
@@ -303,7 +304,7 @@ def _filled(found: list[str]) -> list[str]:
 
 
 def _freed(found: list[str]) -> list[str]:
-    """The statements with each value deleted after the last one that names it."""
+    """The statements, with each value deleted after the last one that uses it."""
     bound = {match[1] for line in found if (match := re.match(r" *(\w+) = ", line))}
     last = {word: number for number, line in enumerate(found) for word in re.findall(r"\w+", line) if word in bound}
     kept: list[str] = []
@@ -321,7 +322,7 @@ def _only_acts(node: Node) -> bool:
 
 
 def _comparable(output: Arg, metas: dict[str, Meta]) -> Arg:
-    """The outputs that are compared: None is equal to nothing for `assert_close`, and a number may come back as a tensor."""
+    """The outputs that are compared: `assert_close` rejects None, and a number may come back as a tensor."""
 
     def counts(item: Arg) -> bool:
         if isinstance(item, Ref):
@@ -337,7 +338,7 @@ def _comparable(output: Arg, metas: dict[str, Meta]) -> Arg:
 
 
 def _reason(program: Program, graph: Graph) -> list[str]:
-    """Why the script has dynamic sizes, where that was asked."""
+    """The comment on why the script has dynamic sizes, if that was found out."""
     if program.static_passes != program.preamble:
         return []
     sizes = [f"{item.name}.size({dim})" for item in graph.inputs if item.meta.is_tensor for dim in item.meta.dynamic]

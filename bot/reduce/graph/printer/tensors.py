@@ -16,23 +16,23 @@ from bot.reduce.graph.form import Graph, Input, Meta, Program, Value, contiguous
 from bot.reduce.graph.printer.expressions import number
 from bot.reduce.graph.rewrite import map_inputs
 
-# A tensor up to this many elements is written as a literal.
+# Tensors of up to this many elements are written as literals.
 LITERAL = 64
 
-# Values whose elements have places: they cannot be laid out in any order.
+# Values whose elements have fixed positions: they cannot be laid out in any order.
 _ORDERED = ("arange", "literal", "blob")
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 _COMPLEX = ("complex32", "complex64", "complex128")
 _INTS = ("uint8", "int8", "int16", "int32", "int64")
-# What `struct` calls a dtype.
+# The `struct` format of each dtype.
 _LETTERS = dict(zip((*_INTS, "bool", "float16", "float32", "float64"), "Bbhiq?efd", strict=True))
 
 
 def make(item: Input, *, dtype_default: str | None = "float32") -> str:
     """The expression for the input or constant `item`.
 
-    `dtype_default` is torch's default dtype where the script runs; None (unknown) writes every dtype.
+    `dtype_default` is torch's default dtype where the script runs; with None (unknown) every dtype is written out.
     """
     value = item.value
     if value.kind == "expr":
@@ -49,13 +49,13 @@ def make(item: Input, *, dtype_default: str | None = "float32") -> str:
         made = base(meta.shape, grad)
         return made if item.leaf or not grad else f"{made} * 1"
     if grad and not item.leaf:
-        # a view of a leaf is no leaf, and has the strides that `* 1` would not keep
+        # a view of a leaf is not a leaf, and keeps the strides, which `* 1` would not
         return _strided(partial(base, grad=True), value.kind, meta)
     return _strided(base, value.kind, meta) + (".requires_grad_()" if grad else "")
 
 
 def recorded_dtype(value: Value, meta: Meta) -> str:
-    """The dtype in which the dump that `value` names was recorded; that of `meta` unless it was changed since."""
+    """The dtype in which the dump in `value` was recorded; that of `meta` unless it was changed since."""
     return str(value.args[1]) if len(value.args) > 1 else meta.dtype
 
 
@@ -66,7 +66,7 @@ def _possible(kind: str, dtype: str) -> str:
 
 
 class _Factory:
-    """Writes a contiguous tensor of one value kind, dtype and device in any shape."""
+    """Writes a contiguous tensor of one value kind, dtype and device, in any shape."""
 
     def __init__(self, value: Value, meta: Meta, dtype_default: str | None) -> None:
         self.value = value
@@ -99,7 +99,7 @@ class _Factory:
         raise ValueError(f"no such kind of value: {kind}")
 
     def packed(self, expression: str) -> str:
-        """The tensor from an expression for its raw bytes."""
+        """The tensor for an `expression` that gives its raw bytes."""
         return self._read(expression, self.meta.shape)
 
     def _read(self, expression: str, shape: tuple[int, ...]) -> str:
@@ -133,7 +133,7 @@ def _natural(literal: str, dtype_default: str | None) -> str | None:
 
 
 def _strided(base: Callable[[tuple[int, ...]], str], kind: str, meta: Meta) -> str:
-    """The same elements in memory as the strides say, by the simplest operation that gives exactly these strides."""
+    """The same elements with the given strides, by the simplest operation that gives exactly these strides."""
     shape, stride, ordered = meta.shape, meta.stride, kind in _ORDERED
     for form, last in ((4, "channels_last"), (5, "channels_last_3d")):
         if len(shape) == form and stride == _channels_last(shape) and 1 not in shape:
@@ -147,7 +147,7 @@ def _strided(base: Callable[[tuple[int, ...]], str], kind: str, meta: Meta) -> s
             return f"{narrow}.expand{_tuple(shape) if len(shape) > 1 else f'({shape[0]})'}"
         order = tuple(sorted(range(len(shape)), key=lambda d: (-stride[d], d)))
         inner = tuple(shape[d] for d in order)
-        # with a dimension of one element `.contiguous()` may have nothing to do, and then keeps odd strides
+        # with a dimension of one element, `.contiguous()` may be a no-op that keeps odd strides
         if tuple(stride[d] for d in order) == contiguous_stride(inner) and not (ordered and 1 in shape):
             back = tuple(order.index(d) for d in range(len(shape)))
             turn = ".t()" if order == (1, 0) else f".permute{back}"
@@ -182,9 +182,9 @@ def _overlaps(shape: tuple[int, ...], stride: tuple[int, ...]) -> bool:
 
 
 def embed_blobs(program: Program) -> Program:
-    """The program with every raw dump written into the script itself.
+    """The `program` with every raw dump embedded in the script itself.
 
-    Constant data becomes zeros, ones, full or arange; up to 64 elements a literal; the rest compressed text.
+    Constant data becomes zeros, ones, full or arange; up to 64 elements become a literal; the rest becomes compressed text.
     """
     return program.with_graph(_all_embedded(program.graph))
 
@@ -214,7 +214,7 @@ def _embedded(item: Input) -> Input:
 
 
 def unpack(data: bytes, dtype: str) -> list[Any] | None:
-    """The elements of the raw dump `data` as Python numbers; None for a dtype that Python has no numbers for."""
+    """The elements of the raw dump `data` as Python numbers; None for a `dtype` that Python has no numbers for."""
     if dtype == "bfloat16":
         return [struct.unpack("<f", b"\0\0" + data[i : i + 2])[0] for i in range(0, len(data), 2)]
     if dtype in ("complex64", "complex128"):
@@ -225,11 +225,11 @@ def unpack(data: bytes, dtype: str) -> list[Any] | None:
 
 
 def recorded(item: Input, data: bytes) -> list[Any] | None:
-    """The elements of `data`, the raw dump of `item`, as they are in its dtype; None for a dtype that Python has no numbers for."""
+    """The elements of `data`, the raw dump of `item`, in the item's dtype; None for a dtype that Python has no numbers for."""
     dtype = recorded_dtype(item.value, item.meta)
     elements = unpack(data, dtype)
     if elements is None or (dtype, item.meta.dtype) != ("float64", "float32"):
-        return elements  # all others hold every number that was recorded
+        return elements  # every other target dtype holds the recorded numbers exactly
     return [_narrowed(element) for element in elements]
 
 
@@ -242,7 +242,7 @@ def _narrowed(element: float) -> float:
 
 def _uniform(elements: list[Any], meta: Meta) -> Value | None:
     if len(elements) > 1 and all(e == elements[0] for e in elements) and not isinstance(elements[0], complex):
-        # the sign of a zero is data
+        # the sign of zero is data
         signed = {str(e) for e in elements if e == 0}
         if len(signed) > 1 or "-0.0" in signed:
             return None
@@ -255,7 +255,7 @@ def _uniform(elements: list[Any], meta: Meta) -> Value | None:
 
 
 def nested(elements: Sequence[Any], whole: Sequence[int], corner: Sequence[int], dtype: str) -> str:
-    """Text of nested lists with the corner of shape `corner` of the `elements` of a tensor of shape `whole` and of `dtype`."""
+    """Text of nested lists for the `corner` (a shape) of the `elements` of a tensor with shape `whole` and the given `dtype`."""
     if not whole:
         return _scalar(elements[0], dtype)
     step = math.prod(whole[1:])
