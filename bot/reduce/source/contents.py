@@ -1,4 +1,4 @@
-"""Writes into a script what it reads from a file: a repro stands alone."""
+"""Embeds the content of files that a script reads, so that a repro stands alone."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from bot.reduce.source.environ import top
 from bot.reduce.source.text.normal_form import legal, parsed
 from bot.reduce.source.text.splice import spliced
 
-# Methods of a path that give a file's content at once.
+# Methods of a path that return the content of a file.
 _READS: dict[str, Callable[[str], str]] = {"read_text": repr, "read_bytes": lambda content: repr(content.encode())}
 
 
 def with_content(text: str, line: int, content: str) -> Iterator[str]:
-    """The script `text` with the `content` of a file in place of each call in its `line` (from 1) that may read it, the innermost first:
-    the content itself for `path.read_text()`, and for `open(path)`, and a path that is handed on, an object to read it from.
+    """The script `text` with the `content` of a file in place of each call in its `line` (from 1) that may read it, the innermost first.
 
-    Nothing where the text is not Python.
+    `path.read_text()` becomes the content itself; `open(path)`, or a path that is passed on, becomes a file object to read it from. Yields
+    nothing if `text` is not Python.
     """
     try:
         tree = parsed(text)
@@ -33,7 +33,7 @@ def with_content(text: str, line: int, content: str) -> Iterator[str]:
 
 
 def _instead(call: ast.Call, content: str) -> Iterator[tuple[ast.expr, str]]:
-    """What of the call may be replaced, and by what."""
+    """The parts of the call that may be replaced, each with its replacement."""
     name = call.func.id if isinstance(call.func, ast.Name) else call.func.attr if isinstance(call.func, ast.Attribute) else ""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if name == "open":

@@ -1,4 +1,4 @@
-"""Deletion of statements, outermost level first, until no single one can be taken away."""
+"""Deletes statements, outermost level first, until no single one can be removed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Ask = Callable[[Sequence[str]], "int | None"]
 
 
 def shrink(text: str, ask: Ask) -> str:
-    """The smallest text that deletion of statements reaches from `text`, which is in normal form and known to work.
+    """The smallest text that deleting statements from `text` leads to; `text` is in normal form and known to work.
 
-    `ask` takes texts, best first, and gives the index of the first that works, or None."""
+    `ask` takes texts, best first, and returns the index of the first that works, or None.
+    """
     asked: dict[str, bool] = {text: True}
     while True:
         before = text
@@ -30,7 +31,7 @@ def shrink(text: str, ask: Ask) -> str:
 
 
 def _thin(module: cst.Module, deletions: Sequence[Edit], text: str, ask: Ask, asked: dict[str, bool]) -> str:
-    """The text without the statements of one level that are not needed, the first of the `deletions` tried first."""
+    """The text without the statements of one level that are not needed; the first of the `deletions` are tried first."""
 
     def print_without(gone: Sequence[Edit]) -> str:
         without = apply(module, gone)

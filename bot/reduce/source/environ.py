@@ -1,4 +1,4 @@
-"""Makes a script set the environment variables and arguments that its caller gave it, or stand for one rank of several."""
+"""Makes a script set the environment variables and arguments that its caller set, or act as one rank of several."""
 
 from __future__ import annotations
 
@@ -8,30 +8,32 @@ from dataclasses import dataclass
 
 from bot.reduce.source.text.normal_form import parsed
 
-# Seconds that a rank waits for the other one. Each form of the script in which the other one never comes costs all of them.
+# Seconds that a rank waits for the other. Every candidate in which the other rank never comes costs this much.
 _PATIENCE = 20
 _IMPORT = "from torch import distributed"
-# What the program asks for itself it has by then.
+# The group exists already, so the program's own call does nothing.
 _HAS_GROUP = "distributed.init_process_group = lambda *args, **kwargs: None"
 
 
 @dataclass(frozen=True)
 class Rank:
-    """One process of a distributed program: its number, and how many there are in the group that the script makes. `alone`: the others
-    are not needed, since the group is fake and hands back to it what is its own."""
+    """One process of a distributed program: its number, and the size of the group that the script makes.
+
+    `alone`: the other processes are not needed, since the group is fake and returns this rank's own data.
+    """
 
     number: int
     world: int
     alone: bool = True
 
     def forms(self) -> Iterator[Rank]:
-        """It alone, and as one of two that talk to each other."""
+        """This rank alone, then as one of two that communicate."""
         yield self
         if self.world > 1:
             yield Rank(min(self.number, 1), 2, alone=False)
 
     def statements(self) -> list[str]:
-        """What makes its group, with its place in the environment, where programs look for it."""
+        """The statements that make its group and set its rank in the environment, where programs look for it."""
         size = f'WORLD_SIZE="{self.world}", LOCAL_WORLD_SIZE="{self.world}"'
         if self.alone:
             return [
@@ -50,7 +52,7 @@ class Rank:
             _IMPORT,
             f'rank, store = {self.number}, f"file://{{tempfile.mkdtemp()}}/store"',
             "if os.fork() == 0:",
-            # what it says of an end of its own is not this one's
+            # the other rank's own failure must not appear in the output
             f'    rank, sys.stderr = {1 - self.number}, open(os.devnull, "w")',
             f"os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), {size})",
             f'distributed.init_process_group("gloo", init_method=store, timeout=timedelta(seconds={_PATIENCE}), rank=rank, world_size=2)',
@@ -61,10 +63,10 @@ class Rank:
 def with_surroundings(
     text: str, lines: Sequence[int], variables: Mapping[str, str], arguments: Sequence[str] = (), rank: Rank | None = None
 ) -> tuple[str, tuple[int, ...]]:
-    """The script `text` with these variables and its arguments set at its top, and where `lines` (1-based) of it are then. With a `rank`
-    it makes its own process group.
+    """The script `text` with these environment `variables` and its `arguments` set at the top, and the new positions of its `lines`
+    (1-based). With a `rank` it also makes its own process group.
 
-    As it is where there are none, or where it is not Python.
+    Unchanged if there is nothing to set, or if it is not Python.
     """
     if not variables and not arguments and rank is None:
         return text, tuple(lines)
@@ -83,8 +85,7 @@ def with_surroundings(
 
 
 def top(tree: ast.Module) -> int:
-    """The number of lines of the script `tree` before the first that may hold a statement: behind the docstring and imports from
-    `__future__`."""
+    """Number of lines of the script `tree` before the first place for a new statement: after the docstring and `__future__` imports."""
     place = 0
     for number, statement in enumerate(tree.body):
         docstring = number == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -1,4 +1,4 @@
-"""One script from a script and the local modules that it imports."""
+"""Joins a script and the local modules that it imports into one script."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from bot.reduce.source.text.splice import spliced
 
 
 def inlined(text: str, modules: Mapping[str, str], package: str = "") -> str | None:
-    """The script, in normal form, with the modules' statements in the place of their imports.
+    """The script `text`, in normal form, with the statements of the modules in place of their imports.
 
-    `modules` maps a module's full name to its text; `package` is the full name of the one whose module the script is. None where
-    nothing of them is imported, or where two of the files mean different things by one name and it cannot be renamed. Marks in the
-    texts are kept. Raises SyntaxError where one is not Python.
+    `modules` maps full module names to their texts; `package` is the full name of the package that the script belongs to. None if the
+    script imports none of them, or if two of the files give one name different meanings and it cannot be renamed. Marks in the texts are
+    kept. Raises SyntaxError if one of them is not Python.
     """
     joined = _Join(modules, package)
     whole = joined.whole(normal(text))
@@ -33,10 +33,10 @@ def inlined(text: str, modules: Mapping[str, str], package: str = "") -> str | N
 def joined(
     text: str, lines: Sequence[int], modules: Mapping[str, str], module_lines: Mapping[str, Sequence[int]], package: str = ""
 ) -> tuple[str, tuple[int, ...]]:
-    """The script `text` with its modules written into it, and where the lines that a traceback names are then.
+    """The script `text` with its modules inlined, and the new positions of the lines that a traceback names.
 
-    `lines` are the script's (1-based) and `module_lines` each module's; `package` is the full name of the one whose module the script
-    is. The script and its lines as they are where nothing can be written in.
+    `lines` are the script's (1-based) and `module_lines` those of each module in `modules`; `package` is the full name of the package that
+    the script belongs to. The script and its lines are unchanged if nothing can be inlined.
     """
     try:
         whole = inlined(marked(text, lines), {name: marked(of, module_lines.get(name, ())) for name, of in modules.items()}, package)
@@ -48,19 +48,19 @@ def joined(
 
 
 class _Join:
-    """Writes files into one. A name that two files give different meanings is renamed in the modules: `helpers_build`."""
+    """Joins files into one. A name to which two files give different meanings is renamed in the modules: `helpers_build`."""
 
     def __init__(self, modules: Mapping[str, str], package: str = "") -> None:
         self._package = package
         self._known = frozenset(modules)
         self._modules = {name: self._raised(normal(text), name) for name, text in modules.items()}
-        self._owner: dict[str, str] = {}  # name at the top of the result: the statement or the file that defines it
-        self._renames: dict[str, dict[str, str]] = {}  # module: its names that were renamed
+        self._owner: dict[str, str] = {}  # top-level name in the result: the statement or the file that defines it
+        self._renames: dict[str, dict[str, str]] = {}  # by module: its renamed names
         self.done: set[str] = set()
         self.clash = self.future = False
 
     def whole(self, script: str) -> str:
-        """The script with all of it."""
+        """The script with everything inlined."""
         script = self._raised(script, "")
         meanings: defaultdict[str, dict[str, str]] = defaultdict(dict)
         for file, text in {"": script, **self._modules}.items():
@@ -76,7 +76,7 @@ class _Join:
         return ("from __future__ import annotations\n" if self.future else "") + text
 
     def file(self, name: str, text: str) -> str:
-        """A file's text with its imports of modules replaced by their statements, where they are not there yet."""
+        """A file's text with each import of a module replaced by the module's statements, unless they are there already."""
         text = renamed(text, self._imported_anew(name, ast.parse(text)))
         tree = ast.parse(text)
         changes: dict[ast.stmt, str | None] = {}
@@ -118,7 +118,7 @@ class _Join:
         return replaced(spliced(text, reads), _moved(text, spliced(text, reads), changes))
 
     def _raised(self, text: str, name: str) -> str:
-        """The text with the imports of modules that stand inside functions and blocks at its top."""
+        """The text with local imports inside functions and blocks moved to the top."""
         tree = ast.parse(text)
         nested = [n for n in ast.walk(tree) if n not in tree.body and isinstance(n, ast.stmt) and self._is_local(n, name)]
         if not nested:
@@ -127,14 +127,14 @@ class _Join:
         return normal(first + replaced(text, dict.fromkeys(nested)))
 
     def _is_local(self, statement: ast.stmt, name: str) -> bool:
-        """Whether a statement of the file `name` imports modules that are written in."""
+        """Whether a statement in the file `name` imports modules that are inlined."""
         if isinstance(statement, ast.ImportFrom):
             target = self._target(statement, name)
             return target in self._known or any(f"{target}.{a.name}" in self._known for a in statement.names)
         return isinstance(statement, ast.Import) and all(a.name in self._known for a in statement.names)
 
     def _meanings(self, file: str, text: str) -> dict[str, str]:
-        """What each name at the top of a file means there, apart from what it has from the other files."""
+        """The meaning of each top-level name of a file, except those imported from the other files."""
         found: dict[str, str] = {}
         tree = ast.parse(text)
         imported = self._imported(file, tree)
@@ -145,7 +145,7 @@ class _Join:
         return found
 
     def _imported(self, file: str, tree: ast.Module) -> set[str]:
-        """Names that a file has from the others; what it binds to them besides is for where there is no such file."""
+        """Names that a file imports from the others; its own bindings of them are fallbacks for a missing file."""
         return {
             self._renames.get(self._target(s, file), {}).get(a.name, a.asname or a.name)
             for s in tree.body
@@ -154,7 +154,7 @@ class _Join:
         }
 
     def _imported_anew(self, name: str, tree: ast.Module) -> dict[str, str]:
-        """Names that the file imports from a module which calls them otherwise now."""
+        """Names that the file imports from a module in which they were renamed."""
         return {
             alias.name: self._renames[self._target(statement, name)][alias.name]
             for statement in tree.body
@@ -170,7 +170,7 @@ class _Join:
         return self.file(name, self._modules[name]).strip("\n")
 
     def _target(self, statement: ast.ImportFrom, name: str) -> str:
-        """The full name of the module that a `from` import in the file `name` names."""
+        """The full name of the module that a `from` import in the file `name` refers to."""
         # a package's own file is inside the package
         base = name if any(other.startswith(f"{name}.") for other in self._known) else name.rpartition(".")[0]
         base = base if name else self._package
@@ -187,13 +187,13 @@ class _Join:
 
 
 def _meaning(file: str, statement: ast.stmt) -> str:
-    """Two files that import or assign alike mean the same; what they define otherwise is their own."""
+    """Equal imports or assignments in two files have the same meaning; any other definition is the file's own."""
     plain = isinstance(statement, (ast.Import, ast.ImportFrom, ast.Assign))
     return ast.unparse(statement) if plain else f"<{file}>"
 
 
 def renamed(text: str, names: Mapping[str, str]) -> str:
-    """The text with other names for what stands at its top. Attributes, keywords and what a function calls so itself stay."""
+    """The `text` with its top-level names changed by `names`. Attributes, keywords and a function's own parameters stay."""
     return cst.parse_module(text).visit(_GlobalRenamer(names)).code if names else text
 
 
@@ -216,13 +216,13 @@ class _GlobalRenamer(cst.CSTTransformer):
         return updated_node.with_changes(value=self._names.get(updated_node.value, updated_node.value))
 
     def _own(self, parameters: cst.Parameters) -> bool:
-        """Whether a function has a parameter of such a name: inside it the name is not the file's."""
+        """Whether a function has a parameter with such a name, so that the name is local inside it."""
         listed = [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params]
         return any(p.name.value in self._names for p in listed)
 
 
 def _attributes(node: ast.AST, shadowed: frozenset[str]) -> Iterator[ast.Attribute]:
-    """Attributes of names that no function around them binds itself."""
+    """Attributes of names that no enclosing function binds itself."""
     if isinstance(node, (*FUNCTIONS, ast.Lambda)):
         shadowed |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}
         shadowed |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
@@ -233,7 +233,7 @@ def _attributes(node: ast.AST, shadowed: frozenset[str]) -> Iterator[ast.Attribu
 
 
 def _moved(before: str, after: str, changes: Mapping[ast.stmt, str | None]) -> dict[ast.stmt, str | None]:
-    """The changes for the same statements of the text after names were replaced in it (lines are where they were)."""
+    """The same changes for the text after names were replaced in it (the lines are the same)."""
     places = {(s.lineno, s.col_offset): code for s, code in changes.items()}
     assert before.count("\n") == after.count("\n")
     return {s: places[s.lineno, s.col_offset] for s in ast.parse(after).body if (s.lineno, s.col_offset) in places}
@@ -244,7 +244,7 @@ def _is_guard(statement: ast.stmt) -> bool:
 
 
 def _without_repeats(text: str) -> str:
-    """The text with each import once, all of them first."""
+    """The text with each import once, and all imports first."""
     tree = ast.parse(text)
     found = [s for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom))]
     code = list(dict.fromkeys(ast.unparse(s) for s in found))

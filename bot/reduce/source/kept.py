@@ -1,8 +1,8 @@
-"""Functions that the compiler calls, where numbers are wrong: what they compute is the failure.
+"""Protects functions that the compiler calls if the failure is wrong numbers: what they compute is the failure.
 
-Nothing in such a failure's message says which error it is. A lowering that returns something else is wrong as well, but it is another
-error than the user's; and so is an operator whose kernel returns something else than its lowering. So their statements may go, and they may
-go as a whole; what stays is as it was.
+The message of such a failure does not identify the error. A lowering that returns something else is wrong too, but it is a different error
+from the user's; so is an operator whose kernel and lowering disagree. So their statements may go, and they may go as a whole, but whatever
+stays is unchanged.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ from bot.reduce.source.text.names import dotted, names_of
 
 Keeps = Callable[[str], bool]
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
-# What `torch.library`, and an operator that it made, take a function by: as a decorator, or as an argument.
+# Names in `torch.library`, and methods of operators made with it, that register a function: as a decorator, or as an argument.
 _REGISTER_NAMES = "custom_op triton_op register_fake impl_abstract register_kernel register_autograd register_vmap impl impl_backward"
 _REGISTER = frozenset(_REGISTER_NAMES.split())
 
 
 def keeper(text: str, names: Collection[str]) -> Keeps:
-    """Whether a text still has one of the functions and classes of `text` that these `names` are of, and all it has of them, of the kernels
-    of operators, and of what they use, is as in `text`, statements left out; and no lambda that is not in `text`. Where there are
-    neither `names` nor kernels every text will do. Raises SyntaxError where `text` is not Python.
+    """A check whether a candidate keeps at least one of the functions and classes of `text` called `names`, and has not changed them.
+
+    Whatever is left of them, of the kernels of operators, and of what these use, must be as in `text` except for removed statements; there
+    must be no lambda that is not in `text`. Without `names` and kernels every candidate passes. Raises SyntaxError if `text` is not
+    Python.
     """
     tree = ast.parse(text)
     defined = _definitions(tree)
@@ -53,7 +55,7 @@ def keeper(text: str, names: Collection[str]) -> Keeps:
 
 
 def returned(tree: ast.Module) -> dict[str, str]:
-    """What each function and class of a module (`tree`) returns, as it is written; by the names of what it stands in and its own."""
+    """What each function and class of a module (`tree`) returns, as written in the source, by qualified name."""
     found: dict[str, str] = {}
 
     def visit(node: ast.AST, inside: str) -> None:
@@ -70,10 +72,10 @@ def returned(tree: ast.Module) -> dict[str, str]:
 
 
 def nothing_dead(text: str) -> Keeps:
-    """Whether the functions of a text return something where those of `text` do, and leave no more of what they compute unread.
+    """A check whether the functions of a candidate return something where those of `text` do, and leave no more of their results unread.
 
-    Compilers leave out what nothing reads. Where an error is missed that eager raises, code that became dead would miss it as well. Raises
-    SyntaxError where `text` is not Python.
+    Compilers drop what nothing reads. If a failure is an error that only eager raises, dead code would hide that error too. Raises
+    SyntaxError if `text` is not Python.
     """
     before = _unread_of_functions(ast.parse(text))
     most = max(before.values(), default=0)
@@ -91,7 +93,7 @@ def nothing_dead(text: str) -> Keeps:
 
 
 def _unread_of_functions(tree: ast.Module) -> dict[str, int]:
-    """Of each function that returns something: how many statements compute what nothing reads."""
+    """For each function that returns something, the number of statements whose results nothing reads."""
     found: dict[str, int] = {}
     for function in ast.walk(tree):
         if isinstance(function, FUNCTIONS):
@@ -114,7 +116,7 @@ def _is_unread(statement: ast.AST, read: Collection[str]) -> bool:
 
 
 def _definitions(tree: ast.Module) -> dict[str, list[ast.stmt]]:
-    """The statements that define functions, classes and values of each name, wherever they stand."""
+    """The statements that define functions, classes and values of each name, at any level."""
     found: dict[str, list[ast.stmt]] = {}
     for node in ast.walk(tree):
         if isinstance(node, _DEFINITIONS):
@@ -127,7 +129,7 @@ def _definitions(tree: ast.Module) -> dict[str, list[ast.stmt]]:
 
 
 def _kernels(tree: ast.Module) -> set[str]:
-    """The names of the functions that are kernels of an operator of the program's own, or fakes of one."""
+    """The names of the functions that are kernels or fakes of the program's own operators."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, FUNCTIONS):
@@ -144,7 +146,7 @@ def _registers(node: ast.expr) -> bool:
 
 
 def _words(statement: ast.stmt) -> Iterator[str]:
-    """All that a statement says, one word for each simple statement and each head in it."""
+    """The content of a statement: one string for each simple statement and each compound statement's header in it."""
     for node in ast.walk(statement):
         if isinstance(node, ast.stmt) and not isinstance(node, ast.Pass):
             inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case))]

@@ -1,4 +1,4 @@
-"""Lets exceptions through that a script catches: what the script makes of them says nothing about the failure."""
+"""Lets exceptions through that a script catches: what the script does with them says nothing about the failure."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ import libcst as cst
 
 from bot.reduce.source.text.normal_form import MARK, UNREADABLE, legal, marked, marks, parsed, unmarked
 
-# What prints a traceback, or makes the text of one that is printed.
+# Names of what prints a traceback, or formats one to be printed.
 _PRINTS = re.compile(r"\b(?:print_exc|print_exception|print_last|format_exc|format_exception|excepthook|exc_info)\b|\.exception\(")
 
 
 def forms(text: str, lines: Sequence[int], *, caught: bool, left: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The script `text` to begin with, and where its `lines` are then: other forms of it that are to be tried first, then itself.
+    """The forms of a script to start with, each with the new positions of its `lines`: modified forms to try first, then the script
+    itself.
 
     Args:
         text: The script.
         lines: Lines (1-based) that a traceback names.
-        caught: It catches its failure: see `let_through`.
-        left: It leaves with a status: see `quiet`.
+        caught: The script catches its failure: see `let_through`.
+        left: The script exits with a status: see `quiet`.
     """
     if caught:
         yield from let_through(text, lines)
@@ -31,16 +32,17 @@ def forms(text: str, lines: Sequence[int], *, caught: bool, left: bool) -> Itera
 
 
 def let_through(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The script `text` without the handlers around the `lines` (1-based) that a traceback names, then without any; and where these lines
-    are then. Nothing where there is none, or where `text` is not Python."""
+    """The script `text` without the handlers around the `lines` (1-based) that a traceback names, then without any handlers; each with the
+    new positions of these lines. Yields nothing if there are none, or if `text` is not Python."""
     yield from _changed(text, lines, lambda module: (_WithoutHandlers(module, everywhere=False), _WithoutHandlers(module, everywhere=True)))
 
 
 def quiet(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The script `text` without the calls that print the traceback of what it handled, and where its `lines` (1-based) are then. Nothing
-    where there are none, or where `text` is not Python.
+    """The script `text` without the calls that print tracebacks of handled exceptions, and the new positions of its `lines` (1-based).
+    Yields nothing if there are none, or if `text` is not Python.
 
-    A process that leaves with a status behind such a traceback looks like one that ended in it, and so do smaller programs.
+    A process that prints such a traceback and exits with a status looks like one that died of the exception, and so would smaller
+    programs.
     """
     yield from _changed(text, lines, lambda module: (_WithoutTracebacks(module),))
 
@@ -49,7 +51,7 @@ def _changed(
     text: str, lines: Sequence[int], changes: Callable[[cst.Module], Sequence[cst.CSTTransformer]]
 ) -> Iterator[tuple[str, tuple[int, ...]]]:
     try:
-        parsed(text)  # libcst takes the whole process down where Python only refuses
+        parsed(text)  # libcst crashes the whole process on some texts that Python only rejects
         with_marks = marked(text, lines)
         module = cst.parse_module(with_marks)
     except (cst.ParserSyntaxError, *UNREADABLE):
@@ -64,7 +66,7 @@ def _changed(
 
 
 class _WithoutTracebacks(cst.CSTTransformer):
-    """Takes calls out that print a traceback and stand as statements of their own."""
+    """Removes statements that only call something that prints a traceback."""
 
     def __init__(self, module: cst.Module) -> None:
         super().__init__()
@@ -76,7 +78,7 @@ class _WithoutTracebacks(cst.CSTTransformer):
 
 
 class _WithoutHandlers(cst.CSTTransformer):
-    """Puts the bodies of `try` and of `with suppress(...)` in their place: of those that hold a mark, or everywhere."""
+    """Replaces `try` and `with suppress(...)` by their bodies: only those that contain a mark, or everywhere."""
 
     def __init__(self, module: cst.Module, *, everywhere: bool) -> None:
         super().__init__()

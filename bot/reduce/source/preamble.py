@@ -1,7 +1,7 @@
 """The preamble of a repro: the user's own definitions that a graph alone does not carry.
 
-A faulty custom pass, a backend function, a registered operator: they live in the user's script, often next to a lot
-that is not needed. `preambles` guesses by reading which statements matter, `drop_statements` shrinks a guess by asking.
+A faulty custom pass, a backend function, a registered operator: they are in the user's script, often next to much that is not needed.
+`preambles` guesses by reading which statements matter, `drop_statements` shrinks a guess by asking.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOISE = ("print", "warnings.filterwarnings", "logging.basicConfig")
 
 @dataclass(frozen=True)
 class _Item:
-    """A statement as it would stand at the top of the preamble."""
+    """A statement as it would appear at the top level of the preamble."""
 
     node: ast.stmt
     text: str
@@ -38,12 +38,11 @@ class _Item:
 
 
 def preambles(source: str, wanted: Sequence[str], mentions: Sequence[str] = (), failing_line: int | None = None) -> list[str]:
-    """Candidate preambles from the user's main script, smallest first; each compiles.
+    """Candidate preambles from the user's main script (`source`), smallest first; each compiles.
 
-    `wanted` are names (dotted ones by their first part) that the preamble must define, `mentions` strings or attributes
-    (the namespace of a custom operator) whose statements it must hold. `failing_line` is the line of the script (1-based)
-    that called what failed: nothing from there on is taken; None takes the whole script. Empty where nothing was found.
-    Raises SyntaxError where the source is not Python.
+    `wanted` are names (the first part of dotted ones) that the preamble must define, `mentions` strings or attributes (the namespace of a
+    custom operator) whose statements it must contain. `failing_line` is the line of the script (1-based) whose call failed: nothing from
+    there on is taken; None takes the whole script. Empty if nothing was found. Raises SyntaxError if the source is not Python.
     """
     items = _without_compiled_calls([i for i in _flatten(parsed(source).body, source, failing_line) if not _unusable(i.node)])
     start = {w.split(".")[0] for w in wanted}
@@ -60,14 +59,14 @@ def preambles(source: str, wanted: Sequence[str], mentions: Sequence[str] = (), 
 
 
 def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
-    """The preamble with every statement deleted, at the top and inside bodies, that `ask` does not need.
+    """The `preamble` without any statement, at the top level or inside bodies, that `ask` does not need.
 
-    `ask` takes candidate preambles, best first, and gives the index of the first that still works, or None. It may raise
-    (no time left): the exception is passed on. The result is a fixed point: no single statement can be taken away, and no argument of what
-    the preamble itself defines and calls at its top.
-    With `returning`, functions go on returning all that they return, or go as a whole. No name that is still used loses what binds it: a
-    function may not be called here, but where whoever runs the script has other settings, as `uuid` of a pass is for torch's caches.
-    Without `returning`, an alternative that calls a function of the preamble goes from a condition, where the others hold.
+    `ask` takes candidate preambles, best first, and returns the index of the first that still works, or None. It may raise (no time left);
+    the exception is passed on. The result is a fixed point: no single statement can be removed, and no argument of the calls that the
+    preamble makes at its top level to its own definitions.
+    With `returning`, functions keep returning everything that they return, or go as a whole. Nothing that binds a name still in use is
+    removed: a function may be called only when someone runs the script with other settings, such as the `uuid` of a pass for torch's
+    caches. Without `returning`, alternatives in conditions that call a function of the preamble may go.
     """
     before, unknown = returned(ast.parse(preamble)), _unbound(preamble)
 
@@ -88,7 +87,7 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
             break
         shrunk = texts[found]
     shrunk = shrink(shrunk, ask_whole)
-    # a function that only a condition calls stays bound to nothing
+    # a function that only a condition calls cannot go before that call does
     while not returning and (texts := with_fewer_alternatives(shrunk)) and (found := ask_whole(texts)) is not None:
         shrunk = shrink(normal(texts[found]), ask_whole)
     joined = _with_imports_joined(shrunk)
@@ -96,7 +95,7 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
 
 
 def _with_imports_joined(text: str) -> str:
-    """With one statement for what neighboring imports take from one module."""
+    """The text with neighboring imports from the same module merged into one statement."""
     tree = ast.parse(text)
     body: list[ast.stmt] = []
     for node in tree.body:
@@ -117,10 +116,10 @@ def _unbound(text: str) -> set[str]:
 
 
 def _flatten(body: Sequence[ast.stmt], source: str, line: int | None) -> list[_Item]:
-    """Top-level statements before the failing one; the body around the failing line is taken apart."""
+    """Top-level statements before the failing one; the body around the failing line is flattened."""
     path = _path(body, line) if line is not None else []
     if not path:
-        # a line that no statement holds (a blank line, another file's line): all that stands before it
+        # a line outside all statements (a blank line, another file's line): take everything before it
         before = [s for s in body if line is None or end_line(s) < line]
         return _plain(before, source)
     here, inner = path[0], path[1:]
@@ -136,7 +135,7 @@ def _flatten(body: Sequence[ast.stmt], source: str, line: int | None) -> list[_I
 
 
 def _plain(body: Iterable[ast.stmt], source: str) -> list[_Item]:
-    """Statements as they stand, with main guards resolved."""
+    """Statements as they are, with main guards resolved."""
     out: list[_Item] = []
     for statement in body:
         guard = _guard(statement)
@@ -145,7 +144,7 @@ def _plain(body: Iterable[ast.stmt], source: str) -> list[_Item]:
 
 
 def _guard(node: ast.stmt) -> list[ast.stmt] | None:
-    """The body that runs of `if __name__ == "__main__"`, if it is one."""
+    """The body of `if __name__ == "__main__"`, if it is one."""
     sides = [node.test.left, *node.test.comparators] if isinstance(node, ast.If) and isinstance(node.test, ast.Compare) else []
     named = any(isinstance(s, ast.Name) and s.id == "__name__" for s in sides)
     main = any(isinstance(s, ast.Constant) and s.value == "__main__" for s in sides)
@@ -153,7 +152,7 @@ def _guard(node: ast.stmt) -> list[ast.stmt] | None:
 
 
 def _entered(here: ast.stmt, source: str, line: int | None) -> list[_Item]:
-    """What had run inside the statement that holds the failing line."""
+    """What has run inside the statement that contains the failing line."""
     bound: list[tuple[ast.expr, ast.expr]] = []
     if isinstance(here, (ast.With, ast.AsyncWith)):
         for item in here.items:
@@ -172,7 +171,7 @@ def _assigned(bound: Iterable[tuple[ast.expr, ast.expr]]) -> list[_Item]:
 
 
 def _path(body: Sequence[ast.stmt], line: int | None) -> list[ast.stmt]:
-    """The statements that hold the line, outermost first."""
+    """The statements that contain the line, outermost first."""
     holder = next((s for s in body if line is not None and start_line(s) <= line <= end_line(s)), None)
     return [holder, *next(filter(None, (_path(block, line) for block in all_blocks(holder))), [])] if holder is not None else []
 
@@ -184,7 +183,7 @@ def _call_of(name: str, body: Sequence[ast.stmt]) -> ast.Call | None:
 
 
 def _around(body: Sequence[ast.stmt], here: ast.stmt, source: str) -> list[_Item]:
-    """Statements beside a definition whose body is taken apart: all that ran before it was called."""
+    """Statements around a definition whose body is flattened: everything that ran before it was called."""
     name = here.name if isinstance(here, (*FUNCTIONS, ast.ClassDef)) else ""
     out: list[ast.stmt] = []
     for statement in body:
@@ -205,12 +204,12 @@ def _around(body: Sequence[ast.stmt], here: ast.stmt, source: str) -> list[_Item
 
 
 def _needs(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement can only run where `name` is there, whose definition is taken apart: `TestX.setUpClass()`."""
+    """Whether a statement needs `name`, whose definition is flattened: `TestX.setUpClass()`."""
     return not isinstance(statement, (*FUNCTIONS, ast.ClassDef)) and name in names_of(statement).uses
 
 
 def _parameters(node: Function, call: ast.Call | None) -> list[_Item]:
-    """Assignments that bind the parameters: to the call's arguments if there are any, else to their defaults."""
+    """Assignments that bind the parameters: to the arguments of the call, if any, otherwise to their defaults."""
     positional = [*node.args.posonlyargs, *node.args.args]
     values = defaults(node)
     if call is not None and not any(isinstance(a, ast.Starred) for a in call.args):
@@ -223,7 +222,7 @@ def _parameters(node: Function, call: ast.Call | None) -> list[_Item]:
 def _item(node: ast.stmt, source: str) -> _Item:
     lines = source.splitlines()[start_line(node) - 1 : end_line(node)]
     text = textwrap.dedent("\n".join(lines))
-    # several statements on a line, or a text over several lines inside an indented body: printed anew
+    # several statements on a line, or multi-line text in an indented body: print it from the tree
     return _Item(node, text, names_of(node)) if is_code_of(ast.Module([node], []), text) else _made(node)
 
 
@@ -235,10 +234,10 @@ def _made(node: ast.stmt) -> _Item:
 
 
 def _unusable(node: ast.stmt) -> bool:
-    """Statements that mean nothing at the top of another script."""
+    """Whether a statement makes no sense at the top level of another script."""
     if isinstance(node, (ast.Return, ast.Break, ast.Continue, ast.Global, ast.Nonlocal, ast.Pass)):
         return True
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"  # legal in a file's first line only
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"  # only legal at the top of a file
 
 
 def _noise(node: ast.stmt) -> bool:
@@ -257,7 +256,7 @@ def _compiles(node: ast.AST) -> bool:
 
 
 def _without_compiled_calls(items: Sequence[_Item]) -> list[_Item]:
-    """Leaves out the statements that call what was compiled: they would fail, or compile something else first."""
+    """Drops the statements that call what was compiled: they would fail, or compile something else first."""
     compiled: set[str] = set()
     kept: list[_Item] = []
     for item in items:
@@ -294,7 +293,7 @@ def _now(node: ast.AST) -> Iterable[ast.AST]:
 
 
 def _mentions(node: ast.stmt, mentions: Sequence[str]) -> bool:
-    """Whether a statement registers something of these names: in a string, or in an attribute that runs with it."""
+    """Whether a statement registers one of these names: in a string, or in an attribute that is evaluated with it."""
     for inner in ast.walk(node):
         value = inner.value if isinstance(inner, ast.Constant) else None
         if isinstance(value, str) and any(value == m or value.startswith((m + "::", m + ".")) for m in mentions):
@@ -306,7 +305,7 @@ def _mentions(node: ast.stmt, mentions: Sequence[str]) -> bool:
 
 
 def _mutates(item: _Item, needed: set[str]) -> bool:
-    """Whether a statement may change something that a needed name stands for, or register it somewhere."""
+    """Whether a statement may change what a needed name refers to, or register it somewhere."""
     if not item.names.uses & needed:
         return False
     node = item.node
@@ -320,7 +319,7 @@ def _mutates(item: _Item, needed: set[str]) -> bool:
 
 
 def _closure(items: Sequence[_Item], start: set[str], mentions: Sequence[str], *, mutations: bool) -> list[_Item]:
-    """The statements needed for the names, transitively, in their order."""
+    """The statements that the names need, transitively, in their order."""
     needed = set(start)
     chosen: set[int] = set()
     imported = {name for i in items if i.imports for name in i.names.binds}
@@ -364,6 +363,6 @@ def _import_line(node: ast.stmt, uses: set[str], open_names: set[str]) -> str | 
 
 
 def _foreign(node: ast.stmt) -> bool:
-    """An import for its side effect, perhaps: neither torch nor the standard library."""
+    """Whether it may be an import for its side effects: neither torch nor the standard library."""
     modules = [a.name for a in node.names] if isinstance(node, ast.Import) else [getattr(node, "module", None) or ""]
     return any(m.split(".")[0] not in (*sys.stdlib_module_names, "torch", "numpy", "") for m in modules)

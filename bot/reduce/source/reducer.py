@@ -1,4 +1,4 @@
-"""Reducing a whole script: the source stage."""
+"""The source stage: reduces a whole script."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from bot.reduce.source.text.normal_form import as_far_as_legal, legal, marked, m
 
 Accepted = Callable[[str], None]
 Slower = Callable[[str, str], bool]
-# Rewritings that are asked together.
+# Number of rewritings that are asked together.
 _BATCH = 32
 _MOST_REFUSED = 40
 
 
 @dataclass(frozen=True)
 class ReducedSource:
-    """The end of a reduction.
+    """The result of a reduction.
 
-    `refused` are candidates that were not SAME since the last step, each one edit away: those most like the end first, 40 at most.
-    `fixed_point` is False where the time was spent first.
+    `refused` are candidates that were not SAME since the last step, each one edit away; those most like the result first, at most 40.
+    `fixed_point` is False if the time ran out first.
     """
 
     text: str
@@ -52,18 +52,17 @@ def reduce_source(
     slower: Slower = lambda _text, _standing: False,
     keeps: Keeps = lambda _text: True,
 ) -> ReducedSource:
-    """The smallest script found that fails as `text` does, which is known to be SAME.
+    """The smallest script found that fails like `text`, which is known to be SAME.
 
-    `failing_lines` are the lines of `text` (1-based) that the traceback names in the user's frames; they make the search
-    short and may be left out. `starts` are whole programs to ask first (the program written anew around an inner frame):
-    the first that is SAME is reduced instead. `on_accept` is told each step's text; `settle` the text once the guesses
-    were asked, and what it returns says after the first round whether the answers count.
-    `check` raises BudgetSpent when there is no time left: it is called while candidates are made, which may take longer than to ask them.
-    `slower` says of a text that is SAME whether its run takes much longer than that of the text that stands: leaving out an argument
-    may make a model larger. It is taken when nothing else is left, and has to save a line then.
-    What `keeps` says no to is not asked: it would fail for another reason.
-    Ends at a fixed point, or with the best text so far when the oracle raises BudgetSpent.
-    Raises SyntaxError where `text` is not Python.
+    `failing_lines` are the lines of `text` (1-based) that the traceback names in the user's frames; they shorten the search and may be
+    left out. `starts` are whole programs to ask first (the program rewritten around an inner frame): the first that is SAME is reduced
+    instead. `on_accept` gets the text of each step. `settle` gets the text after the guesses; what it returns is called after the first
+    round, and returns whether the answers count.
+    `check` raises BudgetSpent when there is no time left; it is called while candidates are made, which may take longer than asking them.
+    `slower` says whether a text that is SAME takes much longer to run than the current one: dropping an argument may make a model larger.
+    Such a text is taken only when nothing else is left, and only if it saves a line. `keeps` rejects texts that would fail for another
+    reason; they are not asked.
+    Ends at a fixed point, or with the best text so far if the oracle raises BudgetSpent. Raises SyntaxError if `text` is not Python.
     """
     search = _SourceSearch(text, oracle, on_accept, check, slower, keeps)
     try:
@@ -79,7 +78,7 @@ def reduce_source(
         fixed_point = True
     except BudgetSpent:
         fixed_point = False
-    # where only the layout changed, the user's own is the better one
+    # if only the layout changed, the user's own is better
     found = min(search.original, unmarked(search.text), key=measure)
     lines = found.splitlines()
     refused = sorted(set(search.refused), key=lambda text: (distance(lines, text), text))
@@ -87,7 +86,7 @@ def reduce_source(
 
 
 class _SourceSearch:
-    """The text, in its normal form with marks, and what was asked about it."""
+    """The text, in normal form with marks, and what was asked about it."""
 
     def __init__(
         self, text: str, oracle: Oracle, on_accept: Accepted | None, check: Callable[[], None], slower: Slower, keeps: Keeps
@@ -95,7 +94,7 @@ class _SourceSearch:
         self.text = self.original = text
         self._keeps = keeps
         self._slower = slower
-        self._slow: set[str] = set()  # SAME, but put off
+        self._slow: set[str] = set()  # SAME, but postponed
         self._last_chance = False
         self.refused: list[str] = []
         self._oracle = oracle
@@ -106,7 +105,7 @@ class _SourceSearch:
         self._laid_out = text
 
     def start(self, failing_lines: Sequence[int], starts: Sequence[str]) -> None:
-        """Normal form and the first guesses."""
+        """Asks the inner calls, brings the text into normal form, and makes the first guesses."""
         with_marks = marked(self.text, failing_lines)
         shorter = [s for s in starts if legal(s) and measure(unmarked(s)) < measure(self.text)]
         if self._first(shorter, "inner call", anew=True) is not None:
@@ -122,7 +121,7 @@ class _SourceSearch:
                 self._first([laid_out], "layout", anew=True)
 
     def guess(self) -> None:
-        """What the failing frames need, if that was not taken already."""
+        """Asks what the failing frames need, unless such a guess was taken already."""
         self._sliced = self._sliced or self._first(self._guessed(), "slice") is not None
 
     def _guessed(self) -> list[str]:
@@ -133,12 +132,12 @@ class _SourceSearch:
         return found
 
     def forget(self) -> None:
-        """What failed until now may be asked again."""
+        """Allows everything that failed so far to be asked again."""
         self._failed.clear()
         self.refused = []
 
     def takes_slow_ones(self) -> bool:
-        """Let those slow ones be taken that save a line, once; whether there are any."""
+        """Allows slow texts that save a line to be taken, once; returns whether there are any."""
         lines = measure(unmarked(self.text))[0]
         worth = {text for text in self._slow if measure(text)[0] < lines}
         again, self._last_chance = bool(worth) and not self._last_chance, True
@@ -146,10 +145,10 @@ class _SourceSearch:
         return again
 
     def round(self) -> bool:
-        """One pass over everything; whether anything changed."""
+        """Makes one pass over everything; returns whether anything changed."""
         before = self.text
-        # what is asked about arguments and numbers grows with the program, so its levels go first; after a good guess
-        # most of it is needed, and taking it apart pays more than trying to delete it
+        # the number of questions about arguments and numbers grows with the program, so its levels go first; after a good guess most of it
+        # is needed, and restructuring it pays off more than trying to delete it
         if self._sliced:
             self._structure()
         self._levels()
@@ -179,7 +178,7 @@ class _SourceSearch:
             depth += 1
 
     def _delete(self, origin: str, propose: Callable[[cst.Module], Sequence[Edit]]) -> None:
-        """Makes as many of the edits as possible, all at once where that works."""
+        """Makes as many of the edits as possible, all at once if that works."""
         base = Base.of(self.text)
         module = cst.parse_module(self.text)
         atoms = propose(module)
@@ -190,13 +189,13 @@ class _SourceSearch:
         adaptive(atoms, works)
 
     def _rewrite(self, origin: str, propose: Callable[[str], Iterable[str]]) -> None:
-        """Takes the first rewriting that works, then goes on behind it, until none is left."""
+        """Takes the first rewriting that works, then continues after it, until none is left."""
         position = 0
         while True:
             base = Base.of(self.text)
             options = islice(as_far_as_legal(propose(self.text)), position, None)
             found = None
-            # a step makes the rest of them void
+            # each step invalidates the remaining rewritings
             while found is None and (batch := list(islice(options, _BATCH))):
                 found = self._first([self._finished(base, option) for option in batch], origin)
                 position += len(batch) if found is None else found
@@ -208,9 +207,9 @@ class _SourceSearch:
         return finish(base, edited)
 
     def _first(self, texts: Sequence[str | None], origin: str, *, anew: bool = False) -> int | None:
-        """Index of the first text (marks kept) that is SAME, which becomes the text; None where none is.
+        """Takes the first text (marks kept) that is SAME and returns its index; None if none is.
 
-        Only texts smaller than what there is are asked, except where the search starts `anew`.
+        Only texts smaller than the current one are asked, unless the search starts `anew`.
         """
         now = measure(unmarked(self.text))
         fresh: list[tuple[int, str]] = []
@@ -239,13 +238,13 @@ class _SourceSearch:
         return index
 
     def _first_same(self, asked: Sequence[Candidate]) -> int | None:
-        """Index of the first that is SAME; what was put off is known to be."""
+        """Index of the first that is SAME; postponed ones are known to be."""
         known = next((index for index, candidate in enumerate(asked) if candidate.text in self._slow), None)
         found = self._oracle.first(asked[:known]) if asked and known != 0 else None
         return known if found is None else found
 
     def _is_put_off(self, text: str) -> bool:
-        """Whether a text that is SAME is not taken, since its run takes too long for what it saves."""
+        """Whether a text that is SAME is not taken, because it runs too long for what it saves."""
         standing = unmarked(self.text)
         if (self._last_chance and measure(text)[0] < measure(standing)[0]) or not self._slower(text, standing):
             return False

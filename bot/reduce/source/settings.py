@@ -1,4 +1,4 @@
-"""A script without one thing that it sets, wherever it does: a setting of the compiler, the seed of its random numbers."""
+"""Removes one thing that a script sets, wherever it does: a compiler setting, or the random seed."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from bot.reduce.source.text.normal_form import UNREADABLE, legal, parsed
 
 
 def without_setting(text: str, name: str) -> str | None:
-    """The script `text` without what sets the configuration entry (or takes the keyword) with the last name `name`: assignments to an
-    attribute of this name, keywords, entries of dictionaries. None where there is nothing of it, or where `text` is not Python."""
+    """The script `text` without anything that sets the configuration entry or keyword whose last name is `name`: assignments to an
+    attribute of this name, keyword arguments, dictionary entries. None if there are none, or if `text` is not Python."""
     return _changed(text, _Without(name))
 
 
 def without_calls(text: str, names: Collection[str]) -> str | None:
-    """The script `text` without the statements that only call something with one of the last `names`. None where there is none, where a
-    call of this name stands elsewhere as well, or where `text` is not Python."""
+    """The script `text` without statements that only call something whose last name is in `names`. None if there are none, if such a call
+    also occurs elsewhere, or if `text` is not Python."""
     found = _changed(text, _WithoutCalls(names))
     return None if found is None or any(f"{name}(" in found for name in names) else found
 
 
 def _changed(text: str, change: cst.CSTTransformer) -> str | None:
     try:
-        parsed(text)  # libcst takes the whole process down where Python only refuses
+        parsed(text)  # libcst crashes the whole process on some texts that Python only rejects
         module = cst.parse_module(text)
         changed = module.visit(change)
     except (cst.ParserSyntaxError, *UNREADABLE):

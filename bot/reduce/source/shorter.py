@@ -1,4 +1,4 @@
-"""Shorter expressions in place of those that hold what a preamble itself defines."""
+"""Shortens expressions that contain what a preamble itself defines."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from bot.reduce.source.text.splice import calls, spliced
 
 
 def own_names(preamble: str) -> list[str]:
-    """The classes and functions that a preamble (Python text) defines at its top, sorted."""
+    """The classes and functions that a `preamble` (Python text) defines at its top level, sorted."""
     return sorted({node.name for node in ast.parse(preamble).body if isinstance(node, (ast.ClassDef, *FUNCTIONS))})
 
 
 def shorter_calls(code: str, own: Sequence[str]) -> list[str]:
-    """The `code` with one argument in place of a call of one of its `own` functions or classes, or without one: of `Chain(A(), B())` come
-    `A()`, `B()`, `Chain(B())` and `Chain(A())`. Plain values stay: what they say may be what is wrong."""
+    """Variants of `code` in which a call of one of its `own` functions or classes is replaced by one of its arguments, or loses one.
+
+    `Chain(A(), B())` gives `A()`, `B()`, `Chain(B())` and `Chain(A())`. Plain values stay: they may be what is wrong.
+    """
     tree, found = ast.parse(code), []
     for call in [call for name in own for call in calls(tree, name)]:
         given = [argument for argument in (*call.args, *(k.value for k in call.keywords)) if isinstance(argument, (ast.Call, ast.Name))]
@@ -30,7 +32,7 @@ def shorter_calls(code: str, own: Sequence[str]) -> list[str]:
 
 
 def with_shorter_calls(preamble: str) -> list[str]:
-    """The `preamble` with a shorter call at its top of what it defines itself."""
+    """Variants of the `preamble` in which a top-level call of its own definitions is shorter."""
     own = own_names(preamble)
     return [
         replaced(preamble, {statement: shorter})
@@ -41,15 +43,15 @@ def with_shorter_calls(preamble: str) -> list[str]:
 
 
 def with_fewer_alternatives(preamble: str) -> list[str]:
-    """The `preamble` without one alternative of a condition, of those that call a function of the preamble: of `if a and (b or f()):` comes
-    `if a and b:`. Such a condition holds less often, so what fails on it fails on the whole one too."""
+    """Variants of the `preamble` without one alternative of a condition that calls a function of the preamble: `if a and (b or f()):`
+    gives `if a and b:`. Such a condition holds less often, so what fails under it fails under the whole one too."""
     own = own_names(preamble)
     tests = [node.test for node in ast.walk(ast.parse(preamble)) if isinstance(node, (ast.If, ast.While))]
     return [spliced(preamble, [(test, ast.unparse(shorter))]) for test in tests for shorter in _fewer(test, own)]
 
 
 def _fewer(test: ast.expr, own: Sequence[str]) -> Iterator[ast.expr]:
-    """The condition without one alternative; below a `not` it is none."""
+    """The condition without one alternative; nothing below a `not` counts as one."""
     if not isinstance(test, ast.BoolOp):
         return
     for i, value in enumerate(test.values):

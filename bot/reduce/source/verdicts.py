@@ -1,8 +1,8 @@
-"""The conditions on which a program says that its results are wrong: those of `assert`, and those in front of `raise` and of exits.
+"""The conditions under which a program reports wrong results: those of `assert`, and those that guard `raise` and exits.
 
-The message of such a failure stays the same when the condition is made another one: a program that raises where a difference is larger than
-0.001 fails in the same words where it raises at any difference at all, which rounding alone makes. So comparisons that decide stay, with
-the numbers that they compare with; what is compared may become simpler.
+The message of such a failure does not change when the condition does: a program that raises for a difference above 0.001 fails with the
+same words if it raises for any difference at all, which rounding alone produces. So deciding comparisons stay, with the numbers that they
+compare with; what is compared may become simpler.
 """
 
 from __future__ import annotations
@@ -15,28 +15,29 @@ from bot.reduce.source.kept import Keeps
 from bot.reduce.source.text.names import last_name
 
 _EXITS = {"exit", "_exit", "quit", "abort", "fail"}
-# Functions that compare. What they are given beside tensors is a tolerance.
+# Functions that compare. Their numeric arguments are tolerances.
 _COMPARE = {"allclose", "isclose", "equal", "array_equal", "assert_close", "assert_allclose", "assert_equal", "same", "is_close"}
-# What keeps rounding out of an exact comparison, beside the questions whose names begin with `is` (`isinf`, `is_contiguous`).
+# Functions that keep rounding out of an exact comparison, besides those whose names begin with `is` (`isinf`, `is_contiguous`).
 _COARSE = {"argmax", "argmin", "ceil", "floor", "round", "sign", "signbit", "trunc"}
 _NOT, _ELSE = _OPPOSITES = ("not", "else")
-# The words of a condition, and how often they have to hold together.
+# The words of a condition, and how many times they have to hold together.
 Words = Counter[str]
-# What names and functions of the program's stand for.
+# What names and functions of the program stand for.
 Meanings = Mapping[str, list[ast.expr]]
-# A name or a function of the program's stands for what it is made of, so many times in a row.
+# How many times in a row a name or function of the program is replaced by its definition.
 _DEPTH = 3
 
 
 def keeps_verdict(text: str, failing_lines: Collection[int]) -> Keeps:
-    """Whether a candidate still says that something is wrong on a condition of `text`: the one in the lines that the failure names
-    (`failing_lines`, from 1), if there is one; where it names none, as an exit does, any of its. Raises SyntaxError where `text` is not
-    Python.
+    """A check whether a candidate still reports a failure under a condition of `text`.
+
+    That is the condition in the lines that the failure names (`failing_lines`, from 1), if there is one; if the failure names no lines, as
+    for an exit, any of them. Raises SyntaxError if `text` is not Python.
     """
     found = list(_verdicts(ast.parse(text)))
     wanted = [words for first, last, words in found if any(first <= line <= last for line in failing_lines)]
     if not failing_lines:
-        # the last of several exits is mostly that of a program that ended well
+        # the last of several exits is usually that of a successful run
         wanted = [words for _, _, words in found if words]
 
     def keeps(candidate: str) -> bool:
@@ -46,15 +47,15 @@ def keeps_verdict(text: str, failing_lines: Collection[int]) -> Keeps:
             return False
         return any(words <= other and (other - words).keys().isdisjoint(_OPPOSITES) for words in wanted for other in there)
 
-    # without a condition there is nothing that could be weakened
+    # without a condition, nothing could be weakened
     return keeps if wanted and all(wanted) else lambda _candidate: True
 
 
 def _verdicts(tree: ast.Module) -> Iterator[tuple[int, int, Words]]:
-    """Where the program says that something is wrong, from its first line to its last, and the words of the conditions for that."""
+    """The places where the program reports a failure (first line, last line), each with the words of its conditions."""
     meanings = _meanings(tree)
     exits = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and last_name(node.func) in _EXITS]
-    # `sys.exit(main())`: what is returned there is the status
+    # `sys.exit(main())`: the return value is the status
     judges = {last_name(one.func) for call in exits for value in call.args for one in ast.walk(value) if isinstance(one, ast.Call)}
 
     def visit(node: ast.AST, conditions: Words, *, judges_here: bool = False) -> Iterator[tuple[int, int, Words]]:
@@ -65,14 +66,14 @@ def _verdicts(tree: ast.Module) -> Iterator[tuple[int, int, Words]]:
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and last_name(node.value.func) in _EXITS:
             yield node.lineno, node.end_lineno or node.lineno, conditions | _words(node.value.args, meanings)
         if isinstance(node, (ast.If, ast.While)):
-            # the innermost decides; those around it say whether it is asked
+            # the innermost condition decides; those around it say whether it is reached
             words, otherwise = (_words([node.test], meanings, negated=negated) for negated in (False, True))
             for part, more in ((node.body, words), (node.orelse, otherwise and otherwise | Counter([_ELSE]))):
                 for statement in part:
                     yield from visit(statement, more or conditions, judges_here=judges_here)
             return
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            # what calls it may stand anywhere
+            # it may be called from anywhere
             conditions, judges_here = Counter(), node.name in judges
         for child in ast.iter_child_nodes(node):
             yield from visit(child, conditions, judges_here=judges_here)
@@ -81,7 +82,7 @@ def _verdicts(tree: ast.Module) -> Iterator[tuple[int, int, Words]]:
 
 
 def _meanings(tree: ast.Module) -> Meanings:
-    """What names stand for that are given a value once, and what functions return that are defined once, where that is an answer."""
+    """The values of names that are assigned once, and of functions that are defined once, if they are the result of a check."""
     values: dict[str, list[list[ast.expr]]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
@@ -95,7 +96,7 @@ def _meanings(tree: ast.Module) -> Meanings:
 
 
 def _is_answer(value: ast.expr) -> bool:
-    """Whether an expression compares, by itself or in what it is made of at its top."""
+    """Whether an expression is a comparison, itself or at the top level of its parts."""
     if isinstance(value, (ast.Compare, ast.BoolOp, ast.IfExp)) or (isinstance(value, ast.UnaryOp) and isinstance(value.op, ast.Not)):
         return True
     if isinstance(value, ast.Call):
@@ -110,9 +111,12 @@ def _is_coarse(name: str | None) -> bool:
 
 
 def _words(conditions: Iterable[ast.expr], meanings: Meanings, depth: int = _DEPTH, *, negated: bool = False) -> Words:
-    """What decides in conditions, or in their negations: comparisons and the numbers in them, negations, functions that compare with their
-    tolerances, and what keeps rounding out of that. What has to hold together counts together: without a part of it the condition holds
-    more often. Of alternatives the one that says most counts, as one of them is enough."""
+    """What decides in conditions, or in their negations: comparisons with their numbers, negations, comparing functions with their
+    tolerances, and functions that keep rounding out.
+
+    Parts that have to hold together are added up: without one of them the condition holds more often. Of alternatives, the most demanding
+    counts, since one of them is enough.
+    """
     found: Words = Counter()
     for condition in conditions:
         found |= _words_of(condition, meanings, depth, negated)

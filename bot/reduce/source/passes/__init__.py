@@ -1,1 +1,1 @@
-"""The passes on source."""
+"""The passes on source text."""

@@ -1,8 +1,8 @@
 """The first guess: what the failing frames need, and nothing else.
 
-The traceback names a statement in each user frame. What stands behind it in its function has not run, and what stands
-before it matters only if it leads to it: so each frame is cut down to the backward slice of what leads into the next
-frame (a call, or the read of a property), whose value is simply returned. One question often takes away nine tenths of a program.
+The traceback names a statement in each user frame. Statements after it in its function have not run, and those before it matter only if
+they lead to it. So each frame is cut down to the backward slice of what leads into the next frame (a call, or reading a property), and its
+value is simply returned. One question often removes nine tenths of a program.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from bot.reduce.source.text.normal_form import MARK, as_far_as_legal
 from bot.reduce.source.text.repair import collected, has_mark, missing, repaired, replaced, unused
 from bot.reduce.source.text.variables import imported_names, reads, writes
 
-# How sure it is that an expression leads into the next frame.
+# How certain it is that an expression leads into the next frame.
 _KNOWN, _LIKELY, _UNKNOWN, _NOT = 3, 2, 1, 0
 
 
 def guesses(text: str, check: Callable[[], None] = lambda: None) -> list[str]:
-    """Guesses at `text` (in normal form; marks kept) to ask before any search, the boldest first; none where nothing is marked.
+    """Guesses at `text` (in normal form, with marks) to ask before any search, the boldest first; none if nothing is marked.
 
     `check` is called now and then, and may raise.
     """
@@ -34,25 +34,25 @@ def guesses(text: str, check: Callable[[], None] = lambda: None) -> list[str]:
         for bold in (True, False):
             check()
             for guess in as_far_as_legal(_guesses(text, how=how, bold=bold)):
-                # a slice may lose the compiler: it can't be what is looked for
+                # a slice may lose the compiler; then it cannot be what is wanted
                 if guess != text and guess not in found and (entries(guess) or not entries(text)):
                     found.append(guess)
     return found
 
 
 def _guesses(text: str, *, how: str, bold: bool) -> Iterator[str]:
-    """What each frame returns, by `how`.
+    """The slice in which each frame returns what `how` says.
 
-    "shortcut": what leads into the next frame, straight from the parameters; "lead": the same as it stands, and the whole
-    value where that isn't known for sure; "value": the whole value; "statement": nothing, the statement stays as it is.
-    `bold`: functions keep nothing for its side effect. Nor does the script in the first, unless it names what is needed or torch.
+    "shortcut": what leads into the next frame, taken directly from the parameters; "lead": the same as written, or the whole value if it
+    is uncertain; "value": the whole value; "statement": nothing, the statement stays as it is. With `bold`, functions keep nothing for its
+    side effects. In the first form neither does the script, unless it refers to what is needed or to torch.
     """
     before = missing(text)
     keep = frozenset() if bold else unused(text)
     now = text
     tree, functions = _functions(now)
     index = 0
-    # innermost definitions last in the text may hold marks too: one scope at a time, since each edit moves the lines
+    # inner definitions may contain marks too; one scope at a time, since each edit moves the lines
     while index < len(functions):
         cut = _cut(now, functions[index], tree, how=how, bold=bold, alone=False)
         if cut != now:
@@ -76,7 +76,7 @@ def _functions(text: str) -> tuple[ast.Module, list[Function]]:
 
 
 def _cut(text: str, scope: ast.Module | Function, tree: ast.Module, *, how: str, bold: bool, alone: bool) -> str:
-    """The text with one scope cut down to what its marked statement needs."""
+    """The text with one scope reduced to what its marked statement needs."""
     path = _path(text, scope.body)
     if not path:
         return text
@@ -84,7 +84,7 @@ def _cut(text: str, scope: ast.Module | Function, tree: ast.Module, *, how: str,
     here = path[-1][1]
     own = _own_parameters(scope)
     wanted, needed = (None, reads(here)) if how == "statement" else _wanted(here, text, tree, how=how, scope=scope)
-    bold = bold and bool(own)  # what a function without arguments sets up is not for one caller's use
+    bold = bold and bool(own)  # what a function without arguments sets up is not only for one caller
     if wanted is not None:
         code = ast.unparse(wanted)
         yields = any(isinstance(n, (ast.Yield, ast.YieldFrom)) for n in ast.walk(scope))
@@ -113,7 +113,7 @@ def _cut(text: str, scope: ast.Module | Function, tree: ast.Module, *, how: str,
 
 
 def _ended(text: str, *, alone: bool) -> str:
-    """The text whose chains of modules end with the one that leads into the next frame; `alone`: they are that one."""
+    """The text with chains of modules cut off after the one that leads into the next frame; with `alone`, only that one is left."""
     tree = ast.parse(text)
     classes = {n.name for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and has_mark(text, n)}
     changes: dict[ast.stmt, str | None] = {}
@@ -121,7 +121,7 @@ def _ended(text: str, *, alone: bool) -> str:
         if not isinstance(statement, (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)):
             continue
         whole = ast.unparse(statement)
-        # the frame between, of nn.Sequential itself, is none of the program's
+        # the frame in between, nn.Sequential's own, does not belong to the program
         for chain in (n for n in ast.walk(statement) if isinstance(n, ast.Call) and last_name(n.func) == "Sequential"):
             leading = [i for i, item in enumerate(chain.args) if reads(item) & classes]
             if leading and not any(isinstance(item, ast.Starred) for item in chain.args):
@@ -138,7 +138,7 @@ def _own_parameters(scope: ast.AST) -> list[str]:
 
 
 def _from_parameters(call: ast.Call, own: list[str]) -> tuple[ast.Call, set[str]]:
-    """The call with its first argument replaced by the parameter it comes from, or by the first, and what else it reads."""
+    """The call with its first argument replaced by the parameter it comes from (or else the first one), and what else it reads."""
     if not call.args or isinstance(call.args[0], (ast.Constant, ast.Starred)):
         return call, reads(call)
     names = [n.id for n in ast.walk(call.args[0]) if isinstance(n, ast.Name)]
@@ -148,7 +148,7 @@ def _from_parameters(call: ast.Call, own: list[str]) -> tuple[ast.Call, set[str]
 
 
 def _path(text: str, body: list[ast.stmt]) -> list[tuple[list[ast.stmt], ast.stmt]]:
-    """The blocks and statements that lead to the last marked statement of a scope, outermost first; definitions aside."""
+    """The blocks and statements that lead to the last marked statement of a scope, outermost first; definitions are skipped."""
     last = next((s for s in reversed(body) if not _defines(s) and has_mark(text, s)), None)
     if last is None:
         return []
@@ -172,7 +172,7 @@ def _globals_of(tree: ast.Module, needed: set[str]) -> set[str]:
 
 
 def _acts(node: ast.stmt, needed: set[str], *, module: bool) -> bool:
-    """Whether a statement that binds nothing needed may change something needed all the same."""
+    """Whether a statement that binds nothing needed may still change something needed."""
     if isinstance(node, (ast.Global, ast.Nonlocal)):
         return True
     if isinstance(node, ast.Assign):
@@ -186,7 +186,7 @@ def _acts(node: ast.stmt, needed: set[str], *, module: bool) -> bool:
 
 
 def _concerns(node: ast.stmt, needed: set[str], tree: ast.Module) -> bool:
-    """Whether a statement of the script sets or calls something of torch, or speaks of a needed name of the script's own."""
+    """Whether a statement of the script sets or calls something of torch, or refers to a needed name of the script's own."""
     target = node.targets[0] if isinstance(node, ast.Assign) else node.value if isinstance(node, ast.Expr) else None
     if isinstance(target, (ast.Attribute, ast.Call)) and root(target.func if isinstance(target, ast.Call) else target) == "torch":
         return True
@@ -194,11 +194,11 @@ def _concerns(node: ast.stmt, needed: set[str], tree: ast.Module) -> bool:
 
 
 def _wanted(node: ast.stmt, text: str, tree: ast.Module, *, how: str, scope: ast.AST) -> tuple[ast.expr | None, set[str]]:
-    """The part of a marked statement that its function is to return (None: the statement stays as it is), and what it reads."""
+    """The part of a marked statement that its function should return (None: the statement stays as it is), and what it reads."""
     if not isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)) or node.value is None:
         return None, reads(node)
     part, sure = _Leads.of(text, tree).part(node.value)
-    # the last frame leads nowhere, and nobody uses the value of a script
+    # the last frame leads nowhere, and nothing uses the value of a script
     if part is not None and how != "value" and (sure > _UNKNOWN or how == "shortcut" or isinstance(scope, ast.Module)):
         own = _own_parameters(scope)
         return _from_parameters(part, own) if how == "shortcut" and own and isinstance(part, ast.Call) else (part, reads(part))
@@ -210,12 +210,12 @@ def _wanted(node: ast.stmt, text: str, tree: ast.Module, *, how: str, scope: ast
 
 @dataclass(frozen=True)
 class _Leads:
-    """What, in a text with marks, leads from one frame into the next."""
+    """What leads from one frame into the next in a text with marks."""
 
     functions: frozenset[str]  # marked ones; a class stands for its marked constructor
-    read: frozenset[str]  # attributes whose reading calls something marked
+    read: frozenset[str]  # attributes that call something marked when read
     classes: frozenset[str]
-    holders: frozenset[str]  # attributes that hold objects of marked classes, and names of what the compiler made
+    holders: frozenset[str]  # attributes that hold objects of marked classes, and names of compiled or exported objects
     imported: frozenset[str]
 
     @staticmethod
@@ -239,7 +239,7 @@ class _Leads:
         return _Leads(frozenset(named), frozenset(read), frozenset(classes), frozenset(holders - {""}), frozenset(imported))
 
     def part(self, value: ast.expr) -> tuple[ast.expr | None, int]:
-        """The part of a statement's value that leads into the next frame, as far as reading tells, and how sure that is."""
+        """The part of a statement's value that most likely leads into the next frame, and how certain that is."""
         callees = {n.func for n in ast.walk(value) if isinstance(n, ast.Call)}
         best: ast.expr | None = None
         most = _NOT
@@ -247,14 +247,14 @@ class _Leads:
             if not isinstance(node, (ast.Call, ast.Attribute)) or node in callees:
                 continue
             sure = self._sure(node)
-            # of two the inner one runs first; where neither is known, an outer one still has the inner as its argument
+            # of two, the inner one runs first; if neither is known, an outer one still has the inner one as its argument
             within = best.func if sure == _UNKNOWN and isinstance(best, ast.Call) else best
             if sure > most or (sure == most and within is not None and node in ast.walk(within)):
                 best, most = node, sure
         return best, most
 
     def _sure(self, node: ast.Call | ast.Attribute) -> int:
-        """How sure it is that an expression leads on."""
+        """How certain it is that an expression leads into the next frame."""
         if isinstance(node, ast.Attribute):
             return _KNOWN if node.attr in self.read else _NOT
         last = last_name(node.func)
@@ -274,6 +274,6 @@ def _makes(value: ast.expr) -> bool:
 
 
 def _is_property(decorator: ast.expr, classes: Container[str]) -> bool:
-    """Whether what it decorates is called by reading an attribute: `property`, `cached_property`, a descriptor of the text."""
+    """Whether the decorated function runs when an attribute is read: `property`, `cached_property`, a descriptor in the text."""
     name = last_name(decorator.func if isinstance(decorator, ast.Call) else decorator)
     return "property" in name or name in classes

@@ -1,4 +1,4 @@
-"""Rewritings of classes: what an object holds is written where it is read, and a class that keeps nothing is no class."""
+"""Rewrites classes: what an object holds is inlined where it is read, and a class without state becomes a function."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.reduce.source.text.variables import imported_names, loads, stores
 
 
 def empty_bases(text: str) -> Iterator[str]:
-    """A class of `text` that adds nothing to its bases is replaced by them."""
+    """Replaces a class in `text` that adds nothing to its bases by them."""
     tree = ast.parse(text)
     inherited = {b for c in ast.walk(tree) if isinstance(c, ast.ClassDef) for b in c.bases}
     for node in tree.body:
@@ -27,7 +27,7 @@ def empty_bases(text: str) -> Iterator[str]:
 
 
 def fields(text: str) -> Iterator[str]:
-    """Constant fields of a class (a config) in `text` are written where they are read."""
+    """Inlines constant fields of classes (configs) in `text` where they are read."""
     tree = ast.parse(text)
     constants: dict[str, str] = {}
     set_elsewhere: dict[str, int] = {}
@@ -72,7 +72,7 @@ def fields(text: str) -> Iterator[str]:
 
 
 def holders(text: str) -> Iterator[str]:
-    """An object of `text` that only holds what its constructor was given becomes plain variables."""
+    """Replaces an object in `text` that only holds its constructor's arguments by plain variables."""
     tree = ast.parse(text)
     classes = {c.name: c for c in tree.body if isinstance(c, ast.ClassDef)}
     for scope, statement in scoped(tree):
@@ -102,14 +102,14 @@ def _constructor(owner: ast.ClassDef) -> ast.FunctionDef | None:
 
 
 def _with_attributes(text: str, names: Mapping[str, str]) -> str:
-    """An expression's code with whole attributes (`self.x`) replaced by names."""
+    """The code of an expression with whole attributes (`self.x`) replaced by names."""
     for attribute, name in names.items():
         text = re.sub(rf"\b{re.escape(attribute)}\b", name, text)
     return text
 
 
 def classes_to_functions(text: str) -> Iterator[str]:
-    """A module class of `text` that keeps nothing becomes a function."""
+    """Turns a module class in `text` that has no state into a function."""
     tree = ast.parse(text)
     for node in tree.body:
         if not isinstance(node, ast.ClassDef) or node.decorator_list:
@@ -135,7 +135,7 @@ def classes_to_functions(text: str) -> Iterator[str]:
 
 
 def attributes_once(text: str) -> Iterator[str]:
-    """An attribute that a constructor of `text` sets and one place reads is written out there, with what the only object is made of."""
+    """Inlines an attribute that a constructor in `text` sets and only one place reads, using the arguments of the only instance."""
     tree = ast.parse(text)
     outside = {n for s in tree.body for n in names_of(s).binds}
     for owner in (c for c in tree.body if isinstance(c, ast.ClassDef)):

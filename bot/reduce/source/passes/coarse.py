@@ -1,7 +1,7 @@
-"""Large texts: whole statements go first, by their names alone.
+"""Large texts: removes whole statements first, by their names alone.
 
-Elsewhere each candidate is parsed, repaired and printed as a whole, which takes seconds where a text has ten thousand lines. Here
-a candidate is a choice among the statements of one block, and what goes with one of them a question of the names it binds and reads.
+Elsewhere each candidate is parsed, repaired and printed as a whole, which takes seconds for a text of ten thousand lines. Here a candidate
+is a selection of the statements of one block, and what has to go with a statement follows from the names that it binds and reads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.reduce.source.text.normal_form import MARK, end_line, parsed, start_lin
 
 # A text is large from this many lines or characters on.
 LINES, CHARACTERS = 1_500, 100_000
-# The most runs of statements into which a block is divided, before these are halved.
+# The maximum number of runs into which the statements of a block are divided before these are halved.
 RUNS = 128
 Ask = Callable[[Sequence["str | None"]], "int | None"]
 
@@ -32,7 +32,7 @@ class _Part:
     text: str
     binds: frozenset[str]
     uses: frozenset[str]
-    acts: bool  # it does something, rather than only give something a name
+    acts: bool  # it has an effect besides binding names
     compiles: bool  # it mentions the compiler
 
     @property
@@ -41,10 +41,11 @@ class _Part:
 
 
 def thinned(text: str, ask: Ask, check: Callable[[], None] = lambda: None) -> str:
-    """The text with the statements (marks kept) that `ask` needs: of the script, then of its largest block, and so on while it is large.
+    """The `text` reduced to the statements (marks kept) that `ask` needs: in the script, then in its largest block, and so on as long as
+    it is large.
 
-    `ask` takes candidates, best first, and gives the index of the first that works; `check` is called now and then, and may raise.
-    Raises SyntaxError where the text is not Python.
+    `ask` takes candidates, best first, and returns the index of the first that works; `check` is called now and then, and may raise.
+    Raises SyntaxError if `text` is not Python.
     """
     depth = 0
     while text.count("\n") >= LINES or len(text) >= CHARACTERS:
@@ -67,13 +68,13 @@ def _thinned(block: _Block, text: str, ask: Ask) -> str:
         runs = [now[at : at + size] for at in range(0, len(now), size)][::-1]
         gone = adaptive(runs, lambda alternatives: ask([block.text(block.without(before, chain(*some))) for some in alternatives]))  # noqa: B023
         now = block.without(before, chain(*gone)) or before
-        # what fails in long runs is for the finer search; what does not may go on in shorter ones
+        # runs that cannot go are left to the finer search; if some could, shorter ones may go as well
         if now == before or size == 1:
             return text if now == everything else block.text(now) or text
 
 
 class _Block:
-    """The statements of one block of a text, by their place in it, and what is known of their names."""
+    """The statements of one block of a text, by position, and what is known of their names."""
 
     def __init__(self, text: str, body: Sequence[ast.stmt], check: Callable[[], None]) -> None:
         lines = text.split("\n")
@@ -91,17 +92,17 @@ class _Block:
                 self._readers.setdefault(name, []).append(place)
         outside = "\n".join([*self._before, *self._behind])
         self._compiles = any(part.compiles for part in self.parts) and not any(entry in outside for entry in ENTRIES)
-        # what nobody reads from the start may be there for what it does
+        # statements whose names nothing reads even at the start may be there for their effects
         self._read = frozenset(name for part in self.parts for name in part.uses)
 
     def text(self, places: Sequence[int] | None) -> str | None:
-        """The text with some of the statements; None where they do not make the program in question."""
+        """The text with some of the statements; None if they do not make a program to ask about."""
         if not places or (self._compiles and not any(self.parts[place].compiles for place in places)):
             return None
         return "\n".join([*self._before, *(self.parts[place].text for place in places), *self._behind])
 
     def needed(self, wanted: Callable[[_Part], bool]) -> list[int]:
-        """The statements that are wanted, and those that they need, transitively; none where none is wanted."""
+        """The wanted statements and those that they need, transitively; none if none is wanted."""
         found = {place for place, part in enumerate(self.parts) if wanted(part)}
         todo = list(found)
         while todo:
@@ -112,9 +113,9 @@ class _Block:
         return sorted(found)
 
     def without(self, places: Sequence[int], gone: Iterable[int]) -> list[int] | None:
-        """The statements without some, without those that read what is gone, and without those that only they needed.
+        """The statements without some of them, without those that read what is gone, and without those that only they needed.
 
-        None where a marked statement would go with them.
+        None if a marked statement would go with them.
         """
         self._check()
         kept = set(places)
@@ -141,7 +142,7 @@ class _Block:
 
 
 def _block(text: str, depth: int) -> list[ast.stmt]:
-    """The statements of the largest block at a depth of nesting; none where there is none that has lines of its own."""
+    """The statements of the largest block at the given depth of nesting; empty if there is none that has lines of its own."""
     block = parsed(text).body
     lines = text.split("\n")
     for _ in range(depth):

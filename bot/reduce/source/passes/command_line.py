@@ -1,4 +1,4 @@
-"""What a program takes from its command line, which a repro does not have: the defaults, written out where they are read."""
+"""Replaces command-line options, which a repro does not get, by their defaults where they are read."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Iterator
 
 from bot.reduce.source.text.splice import code, spliced
 
-# What an action gives where its option is not given; others give None.
+# What these actions store if their option is not given; others store None.
 _FLAGS = {"store_true": "False", "store_false": "True"}
 
 
 def options(text: str) -> Iterator[str]:
-    """`a.width`, where `a` comes from `parse_args` of `argparse`, becomes the default of `--width`: all of `text`, then each alone."""
+    """Replaces `a.width`, where `a` comes from `argparse`'s `parse_args`, by the default of `--width`: all options in `text`, then each
+    alone."""
     tree = ast.parse(text)
     found = (_default(call) for call in ast.walk(tree) if isinstance(call, ast.Call))
     known = dict(one for one in found if one is not None)
@@ -42,7 +43,7 @@ def _parses(node: ast.expr) -> bool:
 
 
 def _default(call: ast.Call) -> tuple[str, str] | None:
-    """The attribute in which `add_argument` leaves an option that is not given, and the code of its value; None where that is not plain."""
+    """The attribute in which `add_argument` stores an option that is not given, and the code of its value; None if that is not plain."""
     if not (isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"):
         return None
     flags = [flag.value for flag in call.args if isinstance(flag, ast.Constant) and isinstance(flag.value, str)]

@@ -1,6 +1,6 @@
-"""Where a program can be cut: edits that take something away, each for itself, by sort.
+"""Where a program can be cut: independent edits that remove something, by kind.
 
-Every function takes the tree of a text in normal form and gives edits of it; the search finds out how many can be made.
+Every function takes the tree of a text in normal form and returns edits of it; the search finds out how many can be made.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.reduce.source.text.cst_edits import Edit, blocks, body_of, is_pass, lev
 from bot.reduce.source.text.normal_form import MARK
 
 _COMPOUND = (cst.If, cst.For, cst.While, cst.With, cst.Try)
-# What may stand in the place of an expression.
+# The operands that may replace an expression.
 _SIDES: dict[type[cst.CSTNode], tuple[str, ...]] = {
     cst.BinaryOperation: ("left", "right"),
     cst.BooleanOperation: ("left", "right"),
@@ -33,8 +33,11 @@ def levels(module: cst.Module, depth: int) -> list[Edit]:
 
 
 def unwraps(module: cst.Module) -> list[Edit]:
-    """A `with`, `if`, `for`, `while` or `try` of `module` is replaced by its body, an `if` also by its `else`; an `else` goes, and one of
-    several contexts. What a context set is then its expression, or an operand of that."""
+    """Replaces a `with`, `if`, `for`, `while` or `try` in `module` by its body, and an `if` also by its `else`; removes an `else`, and one
+    of several contexts.
+
+    What a removed context bound becomes its expression, or an operand of it.
+    """
     out: list[Edit] = []
     for statement in statements(module):
         if isinstance(statement, cst.With):
@@ -49,7 +52,7 @@ def unwraps(module: cst.Module) -> list[Edit]:
 
 
 def _left(item: cst.WithItem, items: int) -> list[Any]:
-    """Functions that take this context of `items` out of a `with`, which goes with the last of them."""
+    """Functions that remove this one of `items` contexts from a `with`; the `with` itself goes with its last context."""
     shown, target = show(item.item), item.asname and item.asname.name
 
     def without(give: Any) -> Any:
@@ -86,9 +89,9 @@ def _body(node: cst.CSTNode) -> cst.FlattenSentinel[Any]:
 
 
 def operands(module: cst.Module, which: int = 0) -> list[Edit]:
-    """An expression of `module` is replaced by one of its operands: a call by its object or first argument, `a + b` by `a`.
+    """Replaces an expression in `module` by one of its operands: a call by its object or first argument, `a + b` by `a`.
 
-    `which` takes the second, third... operand of those that have as many.
+    `which` selects the operand: 1 is the second one, of expressions that have that many.
     """
     return [
         Edit(((node, change),), width(node))
@@ -100,13 +103,13 @@ def operands(module: cst.Module, which: int = 0) -> list[Edit]:
 
 
 def _expressions(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """What a statement computes: of a compound one its head."""
+    """The expressions that a statement evaluates: for a compound statement, those in its header."""
     line = small(statement)
     if line is not None:
         if not isinstance(line, (cst.Import, cst.ImportFrom)):
             yield line
     elif isinstance(statement, (cst.If, cst.While)):
-        # `if x.sum() > 0` as `if x.sum()`: a comparison is one operand and a constant, mostly
+        # `if x.sum() > 0` as `if x.sum()`: the other operand of a comparison is usually a constant
         yield cst.Expr(statement.test)
     elif isinstance(statement, cst.For):
         yield cst.Expr(statement.iter)
@@ -117,7 +120,7 @@ def _expressions(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
 def _operands_in(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """The expressions below a node that have operands, outermost first."""
     for child in line.children:
-        # a callee is called and a target set: they are no values
+        # callees and targets are not values
         named = isinstance(child, cst.Attribute) and child in (getattr(line, "func", None), getattr(line, "target", None))
         if not named and _operand_changes(child):
             yield child
@@ -125,7 +128,7 @@ def _operands_in(line: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def _operand_changes(node: cst.CSTNode) -> list[Any]:
-    """Functions that take an expression (its parts already edited) to one of its operands."""
+    """Functions that turn an expression (with its parts already edited) into one of its operands."""
     if isinstance(node, cst.Call):
         if _callee(node) in ENTRIES:
             return []
@@ -148,7 +151,7 @@ def _callee(node: cst.Call) -> str:
 
 
 def _computed(node: cst.BaseExpression) -> bool:
-    """A variable or a computation: something that may stand where a call stood."""
+    """Whether it is a variable or a computation, which may replace a call."""
     return isinstance(node, (cst.Name, cst.Call, cst.BinaryOperation, cst.Attribute, cst.Subscript)) and not (
         isinstance(node, cst.Name) and node.value in ("True", "False", "None", "self")
     )
@@ -161,7 +164,7 @@ def _is_module(node: cst.BaseExpression) -> bool:
 
 
 def _argument(index: int) -> Any:
-    # beside other edits it may be no call any more
+    # after other edits it may not be a call any more
     return lambda node: node.args[min(index, len(node.args) - 1)].value if isinstance(node, cst.Call) and node.args else node
 
 
@@ -178,7 +181,7 @@ def _below(change: Any) -> Any:
 
 
 def plain_values(module: cst.Module) -> list[Edit]:
-    """What a statement of `module` sets is only computed; `x = e` before `return x` becomes `return e`."""
+    """Drops the assignment in a statement of `module` but keeps its value; `x = e` before `return x` becomes `return e`."""
     out: list[Edit] = []
     for block in (b for outer in (module, *statements(module)) for b in blocks(outer)):
         body = body_of(block)
@@ -207,13 +210,13 @@ def _returned(marked: Any) -> Any:
 
 
 def arguments(module: cst.Module) -> list[Edit]:
-    """An argument of a call, an element of a list, a base class or a decorator of `module` goes."""
+    """Removes an argument of a call, an element of a list, a base class or a decorator in `module`."""
     out: list[Edit] = []
     targets = _targets_in(module)
     for node in walk(module):
         if isinstance(node, cst.Call):
             first = 1 if _callee(node) in ENTRIES else 0
-            # a simpler backend than the default one tells the reader where the fault is not
+            # a simpler backend than the default tells the reader which parts are not at fault
             out += [remove(a) for a in reversed(node.args[first:]) if not (first and a.keyword and a.keyword.value == "backend")]
         elif isinstance(node, (cst.List, cst.Tuple, cst.Set, cst.Dict)) and node not in targets:
             out += [remove(e) for e in reversed(node.elements)]
@@ -225,12 +228,12 @@ def arguments(module: cst.Module) -> list[Edit]:
 
 
 def _binds(decorator: cst.Decorator) -> bool:
-    """Whether it says how a method is called: without it a method works by luck, if at all."""
+    """Whether the decorator determines how a method is called: without it, the method works only by luck."""
     return isinstance(decorator.decorator, cst.Name) and decorator.decorator.value in ("staticmethod", "classmethod", "property")
 
 
 def _targets_in(module: cst.Module) -> set[cst.CSTNode]:
-    """What is assigned to, and the lists and tuples that are taken apart by the target they are assigned to."""
+    """Assignment targets, and the lists and tuples that such a target unpacks."""
     found: set[cst.CSTNode] = set()
     for node in walk(module):
         if isinstance(node, (cst.AssignTarget, cst.For, cst.CompFor)):
@@ -241,7 +244,7 @@ def _targets_in(module: cst.Module) -> set[cst.CSTNode]:
 
 
 def type_annotations(module: cst.Module) -> list[Edit]:
-    """Type annotations of `module` go."""
+    """Removes type annotations from `module`."""
     out: list[Edit] = []
     for node in walk(module):
         if isinstance(node, cst.FunctionDef) and node.returns is not None:
@@ -257,7 +260,7 @@ def _bare_parameter(node: Any) -> Any:
 
 
 def parameters(module: cst.Module) -> list[Edit]:
-    """A parameter in `module` goes, together with what the calls of that name give for it; what reads it is repaired away."""
+    """Removes a parameter in `module`, together with the arguments for it in calls by that name; repair removes what reads it."""
     out: list[Edit] = []
     calls = [n for n in walk(module) if isinstance(n, cst.Call)]
     aliases = _aliases(module)
@@ -270,7 +273,7 @@ def parameters(module: cst.Module) -> list[Edit]:
                 continue
             own = parameter.name.value
             if own in shared and any(isinstance(n, cst.Name) and n.value == own for n in walk(function.body)):
-                continue  # the body would read the variable of that name outside
+                continue  # the body would read the outer variable with that name
             index = next((i for i, p in enumerate(positional) if p is parameter), None)
             edits = [remove(parameter)]
             for call in calls:
@@ -297,7 +300,7 @@ def _functions(module: cst.Module) -> Iterator[tuple[str, cst.FunctionDef, bool]
 
 
 def _called_by(owner: cst.ClassDef, method: str) -> str:
-    """The name by which a method is called: an autograd function runs its `forward` in `apply`."""
+    """The name by which a method is called: an autograd function runs its `forward` through `apply`."""
     if method == "forward" and any(show(base.value).endswith("Function") for base in owner.bases):
         return "apply"
     return owner.name.value if method == "__init__" else method
@@ -328,7 +331,7 @@ def _compiled(node: cst.BaseExpression) -> str | None:
 
 
 def _called_names(call: cst.Call, aliases: dict[str, str]) -> set[str]:
-    """The names a call may be of: its own, and what that stands for."""
+    """The names of functions that a call may refer to: its own, and what that stands for."""
     if _callee(call) in ENTRIES:
         return set()
     function = _compiled(call.func) if isinstance(call.func, cst.Call) else None
@@ -337,7 +340,7 @@ def _called_names(call: cst.Call, aliases: dict[str, str]) -> set[str]:
 
 
 def _calls_module(call: cst.Call) -> bool:
-    """Whether a call may be of a module object: `self.block(x)`, `compiled(x)`, `torch.compile(m)(x)`."""
+    """Whether a call may be that of a module object: `self.block(x)`, `compiled(x)`, `torch.compile(m)(x)`."""
     if _callee(call) in ENTRIES:
         return False
     if isinstance(call.func, cst.Call):
@@ -348,13 +351,14 @@ def _calls_module(call: cst.Call) -> bool:
 
 
 def _tuples(module: cst.Module) -> dict[str, cst.Tuple]:
-    """Tuples that a statement gives a name."""
+    """Tuples that are assigned to a name."""
     lines = [line for line in map(small, statements(module)) if isinstance(line, cst.Assign) and isinstance(line.value, cst.Tuple)]
     return {t.target.value: line.value for line in lines for t in line.targets if isinstance(t.target, cst.Name)}  # type: ignore[misc]
 
 
 def _exported_with(call: cst.Call, name: str, index: int, tuples: Mapping[str, cst.Tuple]) -> list[cst.CSTNode]:
-    """What an export is given for a parameter of `forward`: an element of its arguments, entries of its keywords and dynamic shapes."""
+    """What an export call passes for a parameter of `forward`: an element of its arguments, and entries of its keywords and dynamic
+    shapes."""
     found: list[cst.CSTNode] = []
     for place, argument in enumerate(call.args):
         keyword = argument.keyword.value if argument.keyword is not None else ("", "args", "kwargs")[min(place, 2)]

@@ -1,4 +1,4 @@
-"""Rewritings of functions and their calls: what one place calls is written out there, what only hands on gives way."""
+"""Rewrites functions and their calls: inlines what only one place calls, and removes what only forwards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PROPERTIES = ("property", "cached_property", "functools.cached_property")
 
 
 def called_once(text: str) -> Iterator[str]:
-    """A function or method of `text` called in one place is written out there: what it returns in the statement, the rest before that."""
+    """Inlines a function or method in `text` that is called in one place: its return value into the statement, the rest before it."""
     tree = ast.parse(text)
     for scope, statement in scoped(tree):
         if isinstance(statement, (ast.Expr, ast.Return, ast.Assign)):
@@ -56,7 +56,7 @@ def _reads_of_attribute(tree: ast.AST, name: str) -> list[ast.Attribute]:
 
 
 def properties(text: str) -> Iterator[str]:
-    """A property in `text` that one place reads is written out there; an own descriptor becomes a property first."""
+    """Inlines a property in `text` that is read in one place; the program's own descriptor becomes a property first."""
     tree = ast.parse(text)
     classes = [c for c in tree.body if isinstance(c, ast.ClassDef)]
     descriptors = {c.name: c for c in classes if any(isinstance(m, ast.FunctionDef) and m.name == "__get__" for m in c.body)}
@@ -64,13 +64,13 @@ def properties(text: str) -> Iterator[str]:
         decorator = method.decorator_list[0]
         descriptor = descriptors.get(dotted(decorator) or "")
         if descriptor is not None and len(loads(tree, descriptor.name)) == 1:
-            # its frame may be one of the failure's, so that nothing else would take it away
+            # its frame may be one of the failing ones, so nothing else would remove it
             yield both(text, {descriptor: None}, [(decorator, "property")])
         uses = _reads_of_attribute(tree, method.name)
         if dotted(decorator) not in _PROPERTIES or len(uses) != 1 or dotted(uses[0]) is None or len(method.args.args) != 1:
             continue
         names = {method.args.args[0].arg: code(uses[0].value)}
-        # the innermost scope that holds the read comes last
+        # the innermost scope that contains the read comes last
         for scope, statement in reversed(list(scoped(tree))):
             if not hasattr(statement, "body") and uses[0] in ast.walk(statement):
                 found = _written_out(text, tree, scope, statement, uses[0], method, names, [])
@@ -88,11 +88,11 @@ def _written_out(
     names: Mapping[str, str],
     opening: list[str],
 ) -> str | None:
-    """The text with a function's body before the one statement that uses it, and what it returns in the place of that use.
+    """The text with a function's body before the only statement that uses it, and its return value in place of that use.
 
-    None where the function does more than end in a return, or has a variable of a name that is taken there.
+    None if the function does anything but end in a return, or if one of its variables has a name that is taken there.
     """
-    statements = list(in_order(function.body))  # without those of the functions in it
+    statements = list(in_order(function.body))  # without those of nested functions
     leaving = [n for s in statements for n in own_nodes(s) if isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom, ast.Global))]
     returns = isinstance(function.body[-1], ast.Return)
     shared = any(isinstance(n, ast.Nonlocal) for n in ast.walk(function))
@@ -111,18 +111,18 @@ def _written_out(
         mark = mark_of(text, inner)
         if isinstance(inner, ast.Return):
             value = ast.parse(code(inner.value or ast.Constant(None), names), mode="eval").body
-            # a statement that does more with what is returned may be the one that fails
+            # a statement that does more with the return value may be the one that fails
             own = "" if getattr(statement, "value", None) is use else mark_of(text, statement)
             body.append(code_with(statement, use, value) + (mark or own))
-        else:  # a block keeps the marks in it
+        else:  # a block keeps its inner marks
             body.append(own_text(spread, inner) if hasattr(inner, "body") else code(inner, names) + mark)
     return replaced(text, {statement: "\n".join([*opening, *body]), function: None})
 
 
 def forwarders(text: str) -> Iterator[str]:
-    """A class of `text` whose forward only calls one attribute is replaced by that attribute's value; a function likewise."""
+    """Replaces a class in `text` whose forward only calls one attribute by the value of that attribute; a function likewise."""
     tree = ast.parse(text)
-    # only a name of the program's own may take the place of a function: nobody compiles a function of torch alone
+    # only one of the program's own names may replace a function: nobody compiles a function of torch alone
     own = module_names(tree) - imported_names(tree)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and len(node.body) == 1 and not node.decorator_list:
@@ -164,12 +164,12 @@ def _with_its_arguments(text: str, tree: ast.Module, function: ast.FunctionDef, 
 
 
 def _names_one_of(callee: ast.expr, names: set[str], function: Function) -> bool:
-    """Whether `a.b.c` starts at one of the names, which is no parameter of the function it stands in."""
+    """Whether `a.b.c` starts at one of the names, and that name is not a parameter of the enclosing function."""
     return dotted(callee) is not None and root(callee) in names and not stores(function.args, root(callee) or "")
 
 
 def _hands_to(function: Function, skip: int) -> ast.expr | None:
-    """What a function calls with just its own parameters, if that is all it does."""
+    """The callee, if all a function does is call it with exactly its own parameters."""
     statement = function.body[0]
     call = statement.value if isinstance(statement, (ast.Return, ast.Expr)) else None
     parameters = [a.arg for a in function.args.args][skip:]
@@ -180,9 +180,9 @@ def _hands_to(function: Function, skip: int) -> ast.expr | None:
 
 
 def constant_parameters(text: str) -> Iterator[str]:
-    """A parameter in `text` to which every call gives the same constant, or a global of its own name, is written into the body.
+    """Inlines a parameter in `text` to which every call passes the same constant, or a global with the parameter's own name.
 
-    One of an `autograd.Function` that `forward` does not read goes as well, with what `backward` returns for it.
+    A parameter of an `autograd.Function` that `forward` does not read goes as well, with what `backward` returns for it.
     """
     tree = ast.parse(text)
     for function, made, skip in _all_called(tree):
@@ -211,9 +211,9 @@ def constant_parameters(text: str) -> Iterator[str]:
 
 
 def _all_called(tree: ast.Module) -> Iterator[tuple[Function, list[ast.Call], int]]:
-    """Functions all of whose uses are calls, with these and the number of parameters that a call does not give.
+    """Functions that are only ever called, with these calls and the number of leading parameters that a call does not pass.
 
-    A constructor is called by its class, `forward` of an `autograd.Function` by `apply`.
+    A constructor is called through its class, `forward` of an `autograd.Function` through `apply`.
     """
     classes = [c for c in tree.body if isinstance(c, ast.ClassDef)]
     named: list[tuple[str, Function, int]] = [(f.name, f, 0) for f in tree.body if isinstance(f, FUNCTIONS)]
@@ -231,7 +231,7 @@ def _all_called(tree: ast.Module) -> Iterator[tuple[Function, list[ast.Call], in
 
 
 def _backward(tree: ast.Module, forward: Function) -> ast.Tuple | None:
-    """The tuple of gradients that the `backward` beside a `forward` ends with."""
+    """The tuple of gradients that the `backward` next to a `forward` returns at its end."""
     for owner in (c for c in tree.body if isinstance(c, ast.ClassDef) and forward in c.body):
         for method in (m for m in owner.body if isinstance(m, FUNCTIONS) and m.name == "backward"):
             value = getattr(method.body[-1], "value", None)
@@ -246,7 +246,7 @@ def _call_without(call: ast.Call, function: Function, parameter: str, skip: int)
 
 
 def _header_without(text: str, function: Function, parameter: str) -> str | None:
-    """The `def` line without one parameter; None where it runs over several lines."""
+    """The `def` line without one parameter; None if it runs over several lines."""
     if function.body[0].lineno != function.lineno + 1 or text.split("\n")[function.lineno - 1].count("def ") != 1:
         return None
     bare = ast.parse(code(function)).body[0]

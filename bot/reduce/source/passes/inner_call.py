@@ -1,7 +1,7 @@
-"""The program written anew around the call of one inner function: whole programs to ask before any search.
+"""The program rewritten around the call of one inner function: whole programs to ask before any search.
 
-A failure three modules deep seldom needs the two around it. What is known of the call, its object, its arguments and its
-modes, makes a program of its own that compiles this function alone; all that only led there is left out.
+A failure three modules deep rarely needs the two around it. What is known about the call (its object, its arguments and its modes) makes a
+program that compiles this function alone; everything that only led there is dropped.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ from bot.reduce.source.text.normal_form import MARK, end_line, legal, marked, no
 from bot.reduce.source.text.repair import collected, missing, repaired
 from bot.reduce.source.text.variables import imported_names, module_names
 
-# Stands in a qualified name between a function and one that it makes.
+# In a qualified name, comes between a function and one defined inside it.
 INSIDE = "<locals>"
-# Arguments of an exporter that speak of the inputs that it is given, which are others here.
+# Arguments of an exporter that describe its inputs, which are different here.
 _OF_INPUTS = ("args", "kwargs", "dynamic_shapes")
 
 
 @dataclass(frozen=True)
 class InnerCall:
-    """How a function of the script is called, as source: what is called, with what, under which modes. `reads` are statements that make
-    what a function reads which is made inside another one."""
+    """How a function of the script is called, as source: what is called, with which arguments, under which modes.
+
+    `reads` are statements that create what a function reads if it is defined inside another one.
+    """
 
     name: str
     callee: str
@@ -36,7 +38,7 @@ class InnerCall:
 
 
 def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]) -> Iterator[str]:
-    """Programs, with marks, that compile what one of the calls calls, in the order of the calls.
+    """Programs, with marks, that compile what one of the `calls` calls, in the order of the calls.
 
     `text` is Python; `failing_lines` are its lines (1-based) that the traceback names.
     """
@@ -49,7 +51,7 @@ def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]
         definition = _definition(tree, call.name)
         if definition is None:
             continue
-        # what holds a mark is kept: the functions that lead to this one are not needed
+        # what holds a mark is kept, but the functions that lead to this one are not needed
         marks |= everything.intersection(range(start_line(definition), end_line(definition) + 1))
         with_marks = marked(text, marks)
         lines = with_marks.split("\n")
@@ -60,7 +62,7 @@ def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]
         first = [] if "torch" in imported_names(ast.Module(kept, [])) else ["import torch"]
         lifted: list[str] = []
         if INSIDE in call.name:
-            # the one that makes it is not needed, so only the copy at the top is marked
+            # the enclosing function is not needed, so only the copy at the top is marked
             lifted = [*call.reads, textwrap.dedent("\n".join(lines[start_line(definition) - 1 : end_line(definition)]))]
             lines = text.split("\n")
         written = "\n".join([*first, *("\n".join(lines[start_line(s) - 1 : end_line(s)]) for s in kept), *lifted, statement, ""])
@@ -72,7 +74,7 @@ def rerooted(text: str, failing_lines: Iterable[int], calls: Iterable[InnerCall]
 
 
 def _definition(tree: ast.Module, name: str) -> ast.FunctionDef | None:
-    """A function, a method of a class, or one that a function makes, by its qualified name."""
+    """A function, a method of a class, or a nested function, by its qualified name."""
     outer, inside, last = name.rpartition(f".{INSIDE}.")
     if inside:
         maker = _definition(tree, outer)
@@ -106,7 +108,7 @@ def _called(tree: ast.Module, compiled: ast.Call, call: InnerCall) -> str:
 
 
 def _compiler(tree: ast.Module) -> ast.Call | None:
-    """The first call of `torch.compile` or an exporter, or a decorator as one."""
+    """The first call of `torch.compile` or an exporter; a decorator counts as one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and compiles_or_exports(node.func):
             return node
@@ -115,7 +117,7 @@ def _compiler(tree: ast.Module) -> ast.Call | None:
 
 
 def _is_compiled(tree: ast.Module, name: str) -> bool:
-    """Whether the definition is compiled where it stands."""
+    """Whether the definition has a decorator that compiles it."""
     found = _definition(tree, name)
     return found is not None and any(compiles_or_exports(d.func if isinstance(d, ast.Call) else d) for d in found.decorator_list)
 
@@ -125,7 +127,7 @@ def _is_keyword(argument: str) -> bool:
 
 
 def _stays(statement: ast.stmt, failing: Container[int]) -> bool:
-    """Whether a statement of the script defines something or sets something of torch, rather than lead to the failure."""
+    """Whether a statement of the script defines something or sets something in torch, instead of leading to the failure."""
     if isinstance(statement, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)):
         return True
     leads = any(line in failing for line in range(start_line(statement), end_line(statement) + 1))

@@ -1,6 +1,6 @@
-"""Rewritings of a program's structure that a person would try: each takes a text in normal form and gives whole texts to ask.
+"""Rewrites a program's structure as a person would try: each pass takes a text in normal form and yields whole texts to ask.
 
-They take away levels: a loop run once, a function or class that only hands on, an object that only holds values.
+They remove levels: a loop that runs once, a function or class that only forwards, an object that only holds values.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bot.reduce.source.text.variables import loads
 
 
 def first_turn(text: str) -> Iterator[str]:
-    """A loop of `text` becomes its first iteration: the target is bound to the first element."""
+    """Replaces a loop in `text` by its first iteration: the target is bound to the first element."""
     tree = ast.parse(text)
     yielding = {f.name for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) and any(isinstance(n, ast.Yield) for n in ast.walk(f))}
     for loop in (n for n in ast.walk(tree) if isinstance(n, ast.For)):
@@ -46,7 +46,7 @@ def _first_of(target: ast.expr, iterable: ast.expr, yielding: set[str]) -> list[
 
 
 def single_modules(text: str) -> Iterator[str]:
-    """A list of modules in `text` with a loop over it becomes its first module."""
+    """Replaces a list of modules in `text` and a loop over it by its first module."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if not (isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], (ast.Attribute, ast.Name))):
@@ -81,7 +81,7 @@ def _element(node: ast.expr) -> str | None:
 
 
 def generators(text: str) -> Iterator[str]:
-    """A generator of `text` of which only the first value is used becomes a function."""
+    """Turns a generator in `text` of which only the first value is used into a function."""
     tree = ast.parse(text)
     for function in (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
         yields = [s for s in function.body if isinstance(s, ast.Expr) and isinstance(s.value, ast.Yield)]
@@ -99,7 +99,7 @@ def generators(text: str) -> Iterator[str]:
 
 
 def conditions(text: str) -> Iterator[str]:
-    """An `if` of `text` that only chooses what is stored is replaced by its condition, alone or before a plain return."""
+    """Replaces an `if` in `text` that only decides what is stored by its condition, alone or before a plain return."""
     tree = ast.parse(text)
     lines = text.split("\n")
     in_functions = {n for f in ast.walk(tree) if isinstance(f, FUNCTIONS) for n in ast.walk(f)}

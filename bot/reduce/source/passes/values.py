@@ -1,4 +1,4 @@
-"""Rewritings of values: sizes, inputs, variables that one place reads. Each gives whole texts to ask."""
+"""Rewrites values: sizes, inputs, variables that only one place reads. Each pass yields whole texts to ask."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TENSOR_MAKERS = ("torch.randn", "torch.rand", "torch.randint", "torch.empty", "
 
 
 def tuples(text: str) -> Iterator[str]:
-    """`a, b = x, y` becomes `a = x` where nothing in `text` reads `b`."""
+    """`a, b = x, y` becomes `a = x` if nothing in `text` reads `b`."""
     tree = ast.parse(text)
     attributes = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)}
     for scope, statement in scoped(tree):
@@ -36,7 +36,7 @@ def tuples(text: str) -> Iterator[str]:
 
 
 def used_once(text: str) -> Iterator[str]:
-    """A variable that `text` reads once is written out where it is read; one that only renames another is replaced by it."""
+    """Inlines a variable that `text` reads once; replaces one that only renames another by it."""
     tree = ast.parse(text)
     lines = text.split("\n")
     for scope in scopes(tree):
@@ -57,7 +57,7 @@ def used_once(text: str) -> Iterator[str]:
                     renames = isinstance(assigned, (ast.Name, ast.Constant))
                     if reads is None or not reads or (len(reads) > 1 and not renames) or name in captured:
                         continue
-                    # nothing fails where a name gets another one, whatever the failure says of that line
+                    # a mere renaming never fails, whatever the failure says about that line
                     if has_mark(text, statement) and not renames:
                         continue
                     inside = sum(len(loads(s, name)) for s in block[position + 1 :])
@@ -70,7 +70,7 @@ def used_once(text: str) -> Iterator[str]:
 
 
 def _reads_of(name: str, later: Sequence[ast.stmt]) -> tuple[list[ast.Name] | None, bool]:
-    """Where a variable's value is read in the statements behind its assignment, and whether it is bound anew; None if unclear."""
+    """Where the statements after an assignment read the variable's value, and whether it is rebound; None if unclear."""
     out: list[ast.Name] = []
     for statement in later:
         out += loads(statement, name)
@@ -80,7 +80,7 @@ def _reads_of(name: str, later: Sequence[ast.stmt]) -> tuple[list[ast.Name] | No
 
 
 def unread(text: str) -> Iterator[str]:
-    """A value that nothing in `text` reads loses its name."""
+    """Drops the name of a value that nothing in `text` reads."""
     tree = ast.parse(text)
     names = {name for _, name in unused(text)}
     for _, statement in scoped(tree):
@@ -91,7 +91,7 @@ def unread(text: str) -> Iterator[str]:
 
 
 def numbers(text: str) -> Iterator[str]:
-    """Sizes in `text` become small: all numbers above 2 at once, then each number everywhere, then in one place."""
+    """Makes sizes in `text` small: all numbers above 2 at once, then each number everywhere, then in one place."""
     tree = ast.parse(text)
     no_sizes = _orders(tree) | _settings(tree)
     found = [n for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int and n.value > 1 and n not in no_sizes]
@@ -110,7 +110,7 @@ def numbers(text: str) -> Iterator[str]:
 
 
 def _orders(tree: ast.AST) -> set[ast.AST]:
-    """Numbers that name dimensions: arguments of permute, transpose and the like."""
+    """Numbers that name dimensions, and seeds: arguments of permute, transpose and the like."""
     return {
         n
         for call in ast.walk(tree)
@@ -123,7 +123,7 @@ def _orders(tree: ast.AST) -> set[ast.AST]:
 
 
 def _settings(tree: ast.Module) -> set[ast.AST]:
-    """Numbers that settings of PyTorch are set to, limits above all: with a lower one, more is over it than the program was."""
+    """Numbers that PyTorch settings are set to, mainly limits: with a lower limit, more would exceed it than in the program."""
     modules = {"torch": "torch"}
     for statement in ast.walk(tree):
         if isinstance(statement, ast.Import):
@@ -146,7 +146,7 @@ def _settings(tree: ast.Module) -> set[ast.AST]:
 
 
 def read_sizes(text: str) -> Iterator[str]:
-    """A size in `text` that is read off a tensor (`x.shape[0] * x.size(1)`) becomes a number: -1 has PyTorch work it out."""
+    """Replaces a size in `text` that is read from a tensor (`x.shape[0] * x.size(1)`) by a number; -1 lets PyTorch infer it."""
     sizes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.expr) and _is_size(n)]
     parts = {part for n in sizes for part in ast.walk(n) if part is not n}
     for node in sizes:
@@ -156,7 +156,7 @@ def read_sizes(text: str) -> Iterator[str]:
 
 
 def _is_size(node: ast.AST) -> bool:
-    """Whether an expression is a size of a tensor, or reckoned from sizes and numbers alone."""
+    """Whether an expression is a size of a tensor, or computed from sizes and numbers only."""
     if isinstance(node, ast.BinOp):
         sides = (node.left, node.right)
         return any(map(_is_size, sides)) and all(_is_size(side) or isinstance(side, ast.Constant) for side in sides)
@@ -166,7 +166,7 @@ def _is_size(node: ast.AST) -> bool:
 
 
 def strings(text: str) -> Iterator[str]:
-    """An f-string of constants in `text` (`f"layer{0}"`, from a loop that became its first iteration) is written out."""
+    """Replaces an f-string of constants in `text` (`f"layer{0}"`, from a loop reduced to its first iteration) by a plain string."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.JoinedStr):
             plain = [n.value if isinstance(n, ast.FormattedValue) and not n.format_spec and n.conversion < 0 else n for n in node.values]
@@ -176,9 +176,9 @@ def strings(text: str) -> Iterator[str]:
 
 
 def inputs(text: str) -> Iterator[str]:
-    """An input in `text` is made in the plainest way.
+    """Makes an input in `text` in the plainest way.
 
-    Numbers that are written out become random ones only where the script is seeded: others would fail now and then.
+    Literal numbers become random ones only if the script is seeded; otherwise the script would fail only now and then.
     """
     calls = [(node, dotted(node.func) or "") for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     seeded = any(name.endswith("manual_seed") for _, name in calls)
@@ -191,7 +191,7 @@ def inputs(text: str) -> Iterator[str]:
 
 
 def imports(text: str) -> Iterator[str]:
-    """What `text` imports and does not read goes, all of it at once: some imports do something."""
+    """Removes the unused imports of `text`, all of them at once, since some imports have side effects."""
     unread_names = {name for scope, name in unused(text) if not scope}
     changes: dict[ast.stmt, str | None] = {}
     for statement in ast.parse(text).body:

@@ -1,1 +1,1 @@
-"""Python source as text and tree."""
+"""Python source as text and as a tree."""

@@ -1,4 +1,4 @@
-"""From an edited tree to a candidate: what can't run any more goes, what nobody uses any more goes, and it is laid out again."""
+"""Turns an edited text into a candidate: removes what can no longer run and what is no longer used, and lays out the rest again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bot.reduce.source.text.repair import Missing, collected, missing, repaired,
 
 @dataclass(frozen=True)
 class Base:
-    """The text that edits start from, in normal form with marks, and what is to be known of it."""
+    """The text that edits start from, in normal form with marks, and what is known about it."""
 
     text: str
     missing: Missing
@@ -20,12 +20,12 @@ class Base:
 
     @staticmethod
     def of(text: str) -> Base:
-        """Raises SyntaxError where the text is not Python."""
+        """The base for `text`. Raises SyntaxError if it is not Python."""
         return Base(text, missing(text), unused(text), entries(text))
 
 
 def finish(base: Base, edited: str | None) -> str | None:
-    """The candidate (marks kept) for a text `edited` from `base`; None where it is no program, no smaller, or loses the compiler."""
+    """The candidate (marks kept) for a text `edited` from `base`; None if it is not a program, is not smaller, or loses the compiler."""
     if edited is None or not legal(edited):
         return None
     fixed = repaired(edited, base.missing)

@@ -1,6 +1,6 @@
-"""Edits of a syntax tree that can be combined: an Edit names nodes and what becomes of each.
+"""Edits of a syntax tree that can be combined: an Edit lists nodes and what replaces each.
 
-libcst prints what was not touched exactly as it stood, so a candidate is the user's own text less what was taken away.
+libcst prints everything untouched exactly as it was, so a candidate is the user's own text minus what was removed.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ Change = Callable[[cst.CSTNode], Result]
 
 @dataclass(frozen=True)
 class Edit:
-    """One step: each node with the function that makes its replacement from the node with its inner edits done."""
+    """One step: each node with the function that makes its replacement; the function gets the node with its inner edits done."""
 
     changes: tuple[tuple[cst.CSTNode, Change], ...]
-    weight: int = 1  # characters it takes away, roughly: the heaviest are asked first
+    weight: int = 1  # rough number of characters it removes: the heaviest edits are asked first
 
     @property
     def nodes(self) -> tuple[cst.CSTNode, ...]:
@@ -29,7 +29,7 @@ class Edit:
 
 
 def remove(*nodes: cst.CSTNode) -> Edit:
-    """Takes whole nodes out of the lists that hold them."""
+    """Removes whole `nodes` from the lists that contain them."""
     return Edit(tuple((node, _gone) for node in nodes), sum(width(n) for n in nodes))
 
 
@@ -40,38 +40,38 @@ def together(edits: Iterable[Edit]) -> Edit:
 
 
 def apply(module: cst.Module, edits: Sequence[Edit]) -> str | None:
-    """The text of `module` after the `edits`, None where they make no program. A body that loses all its statements is left with `pass`."""
+    """The text of `module` after the `edits`; None if the result is not a program. A body that loses all its statements becomes `pass`."""
     try:
         changed = module.visit(_Apply(edits))
-    except (cst.CSTValidationError, TypeError):  # an empty tuple without parentheses, an import of nothing
+    except (cst.CSTValidationError, TypeError):  # an empty tuple without parentheses, an import without names
         return None
     return changed.code if isinstance(changed, cst.Module) else None
 
 
-# `If` below another statement's clauses is an `elif`
+# an `If` among another statement's clauses is an `elif`
 _CLAUSES = (cst.Else, cst.Finally, cst.ExceptHandler, cst.ExceptStarHandler, cst.MatchCase, cst.If)
 _PRINTER = cst.Module([])
 
 
 def show(node: cst.CSTNode) -> str:
-    """The node's text."""
+    """The text of `node`."""
     return _PRINTER.code_for_node(node)
 
 
 def width(node: cst.CSTNode) -> int:
-    """Characters of the node's text."""
+    """Number of characters in the text of `node`."""
     return len(show(node))
 
 
 def walk(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The node and all below it, outermost first, in the order of the text."""
+    """The `node` and everything below it, outermost first, in source order."""
     yield node
     for child in node.children:
         yield from walk(child)
 
 
 def blocks(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The statement lists directly below a statement (`node`; a module is its own): those of `else`, `except`, `case` as well."""
+    """The statement lists directly below a statement (`node`), including those of `else`, `except` and `case`; a module is its own."""
     if isinstance(node, cst.Module):
         yield node
         return
@@ -83,13 +83,13 @@ def blocks(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
 
 
 def body_of(block: cst.CSTNode) -> Sequence[cst.BaseStatement]:
-    """The statements of a module or block."""
+    """The statements of a module or block (`block`)."""
     assert isinstance(block, (cst.Module, cst.IndentedBlock))
     return [s for s in block.body if isinstance(s, cst.BaseStatement)]
 
 
 def statements(node: cst.CSTNode) -> Iterator[cst.BaseStatement]:
-    """All statements below a module or statement (`node`), outermost first, in the order of the text."""
+    """All statements below a module or statement (`node`), outermost first, in source order."""
     for block in blocks(node):
         for statement in body_of(block):
             yield statement
@@ -97,7 +97,7 @@ def statements(node: cst.CSTNode) -> Iterator[cst.BaseStatement]:
 
 
 def level(module: cst.Module, depth: int) -> list[cst.BaseStatement]:
-    """The statements of a `module` at one `depth` of nesting (0: its own), in the order of the text."""
+    """The statements of a `module` at one `depth` of nesting (0: its own), in source order."""
     found = [s for block in blocks(module) for s in body_of(block)]
     for _ in range(depth):
         found = [inner for s in found for block in blocks(s) for inner in body_of(block)]
@@ -105,7 +105,7 @@ def level(module: cst.Module, depth: int) -> list[cst.BaseStatement]:
 
 
 def small(node: cst.CSTNode) -> cst.BaseSmallStatement | None:
-    """The one small statement of a line (`node`); None for compound statements."""
+    """The only small statement on a line (`node`); None for compound statements."""
     if isinstance(node, cst.SimpleStatementLine) and node.body:
         return node.body[0]
     return None
@@ -131,7 +131,7 @@ class _Apply(cst.CSTTransformer):
     def on_visit(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.Parameters):
             star = node.star_arg
-            # it needs a parameter behind it
+            # a star needs a parameter after it
             if isinstance(star, cst.ParamStar) and all(_gone in self._changes.get(one, ()) for one in node.kwonly_params):
                 self._changes.setdefault(star, []).append(_gone)
         return _gone not in self._changes.get(node, ())

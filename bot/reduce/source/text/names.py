@@ -1,4 +1,4 @@
-"""Which names a statement binds and which it uses, by the compiler's own symbol tables."""
+"""Which names a statement binds and which it uses, according to Python's own symbol tables."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__", "__bui
 
 @dataclass(frozen=True)
 class Names:
-    """Names in the scope a statement stands in: those it binds, and those it reads at once or when its functions run."""
+    """Names in the scope of a statement: those it binds, and those it reads at once or when its functions run."""
 
     binds: frozenset[str]
     uses: frozenset[str]
 
 
 def names_of(node: ast.stmt) -> Names:
-    """Names of one statement (`node`), taken as if it stood at the top of a module. Builtins are left out."""
+    """Names of one statement (`node`), as if it were at the top level of a module. Builtins are left out."""
     module = ast.Module(body=[_standing_alone(node)], type_ignores=[])
     try:
         binds, uses = global_names(ast.unparse(ast.fix_missing_locations(module)))
-    except SyntaxError:  # `await` or `break` outside its place: fall back on plain reading
+    except SyntaxError:  # `await` or `break` in an illegal place: read the tree instead
         return _plainly(node)
     if any(isinstance(n, ast.ImportFrom) and n.names[0].name == "*" for n in ast.walk(node)):
         binds.add("*")
@@ -32,7 +32,7 @@ def names_of(node: ast.stmt) -> Names:
 
 
 def global_names(text: str) -> tuple[set[str], set[str]]:
-    """Global names that a program binds and reads, wherever in its `text`. Raises SyntaxError where that is not Python."""
+    """Global names that a program binds and those that it reads, anywhere in its `text`. Raises SyntaxError if it is not Python."""
     binds: set[str] = set()
     uses: set[str] = set()
     todo = [(symtable.symtable(text, "<program>", "exec"), True)]
@@ -47,19 +47,19 @@ def global_names(text: str) -> tuple[set[str], set[str]]:
 
 
 def bound_by(alias: ast.alias) -> str:
-    """The name that one part of an import (`alias`) binds: `a` of `import a.b`."""
+    """The name that one part of an import (`alias`) binds: `a` for `import a.b`."""
     return (alias.asname or alias.name).split(".")[0]
 
 
 def trimmed(node: ast.Import | ast.ImportFrom, wanted: Callable[[str], bool]) -> str | None:
-    """The code of an import (`node`) with the names that are `wanted` alone; None where none is."""
+    """The code of an import (`node`) with only the names that are `wanted`; None if there are none."""
     kept = [a for a in node.names if wanted(bound_by(a))]
     left = ast.Import(kept) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, kept, node.level)
     return ast.unparse(left) if kept else None
 
 
 def root(node: ast.expr) -> str | None:
-    """The name at the start of an expression (`node`): `a` of `a.b[c](d).e`; None where it starts otherwise."""
+    """The name at the start of an expression (`node`): `a` for `a.b[c](d).e`; None if it does not start with a name."""
     while True:
         if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
             node = node.value
@@ -70,7 +70,7 @@ def root(node: ast.expr) -> str | None:
 
 
 def dotted(node: ast.expr) -> str | None:
-    """`a.b.c` as text where `node` is such an expression, else None."""
+    """`a.b.c` as text if `node` is such an expression, else None."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -81,7 +81,7 @@ def dotted(node: ast.expr) -> str | None:
 
 
 def last_name(node: ast.expr) -> str:
-    """`c` of an expression (`node`) `a.b.c`; empty where it ends otherwise."""
+    """The last name of an expression (`node`): `c` for `a.b.c`; empty if it does not end in one."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
 
 

@@ -1,6 +1,6 @@
-"""One form for every script: a statement a line, no comments, the blank lines that a person would leave.
+"""One form for every script: one statement per line, no comments, the blank lines that a person would leave.
 
-Reducers edit scripts in this form: a statement then owns whole lines, so that removing it is removing lines.
+Reducers edit scripts in this form: each statement owns whole lines, so removing it means removing lines.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any, Union
 
 import libcst as cst
 
-# Stands behind the statements that the traceback names, while a search goes on; never in a candidate.
+# Follows the statements that the traceback names during a search; never in a candidate.
 MARK = "#~here~"
 _BLANK = cst.EmptyLine(indent=False)
-# What Python raises over text that is no program: one with a NUL (before 3.12), and one that is nested too deeply, as well.
+# What Python raises for text that is not a program; also for a NUL (before 3.12) and for nesting that is too deep.
 UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-# Edits count columns, and to them a tab is one.
+# Edits count columns, and a tab counts as one.
 _INDENT = "    "
 
 
 def legal(text: str) -> bool:
-    """Whether Python accepts the text as a program (it is not run). What it warns of is nobody's: no person wrote it."""
+    """Whether Python accepts the `text` as a program (it is not run). Warnings are ignored: no person wrote this text."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -37,7 +37,7 @@ def legal(text: str) -> bool:
 
 
 def parsed(text: str) -> ast.Module:
-    """The text's syntax tree. Raises SyntaxError where Python can't read it, whatever the reason."""
+    """The syntax tree of `text`. Raises SyntaxError if Python cannot read it, for whatever reason."""
     try:
         return ast.parse(text)
     except UNREADABLE as error:
@@ -45,17 +45,17 @@ def parsed(text: str) -> ast.Module:
 
 
 def as_far_as_legal(found: Iterable[str]) -> Iterator[str]:
-    """The texts of `found`, up to where making them failed because an edit left no Python behind."""
+    """The texts in `found`, up to the first SyntaxError while making them, which means that an edit left something other than Python."""
     with suppress(SyntaxError):
         yield from found
 
 
 def normal(text: str) -> str:
-    """The same program with one statement a line, without comments and docstrings, indented and spaced by PEP 8's rules.
+    """The same program (`text`) with one statement per line, without comments and docstrings, indented and spaced by PEP 8's rules.
 
-    Raises SyntaxError where the text is not Python, or nested too deeply.
+    Raises SyntaxError if the text is not Python, or is nested too deeply.
     """
-    parsed(text)  # libcst takes the whole process down where Python only refuses
+    parsed(text)  # libcst crashes the whole process on some texts that Python only rejects
     try:
         changed = cst.parse_module(text).visit(_Normal())
     except (cst.ParserSyntaxError, *UNREADABLE) as error:
@@ -65,9 +65,9 @@ def normal(text: str) -> str:
 
 
 def marked(text: str, lines: Collection[int]) -> str:
-    """The text with a mark behind each statement that holds one of the lines (1-based; innermost statement).
+    """The `text` with a mark after each statement that contains one of the `lines` (1-based; innermost statement).
 
-    Raises SyntaxError where the text is not Python.
+    Raises SyntaxError if the text is not Python.
     """
     wanted: set[int] = set()  # last lines of the statements, or of the headers of compound ones
     tree = parsed(text)
@@ -84,14 +84,14 @@ def marked(text: str, lines: Collection[int]) -> str:
     comments = _comments(text)
     for line in wanted:
         if line <= len(split):
-            # a mark stands in a comment's place
+            # a mark replaces a comment
             split[line - 1] = split[line - 1][: comments.get(line)].rstrip() + "  " + MARK
     changed = "\n".join(split)
     return changed if is_code_of(tree, changed) else text
 
 
 def is_code_of(tree: ast.Module, text: str) -> bool:
-    """Whether `text` is a program of the syntax tree `tree`."""
+    """Whether `text` is a program with the syntax tree `tree`."""
     try:
         return ast.dump(ast.parse(text)) == ast.dump(tree)
     except SyntaxError:
@@ -110,18 +110,18 @@ def marks(text: str) -> tuple[int, ...]:
 
 
 def unmarked(text: str) -> str:
-    """The text without marks."""
+    """The `text` without marks."""
     return text.replace("  " + MARK, "")
 
 
 def measure(text: str) -> tuple[int, int, str]:
-    """The total order of source texts: lines that are neither blank nor a comment, characters, the text itself."""
+    """The total order of source texts: number of lines of `text` that are neither blank nor comments, its characters, the text itself."""
     lines = [line.strip() for line in text.splitlines()]
     return (sum(1 for line in lines if line and not line.startswith("#")), len(text), text)
 
 
 def start_line(node: ast.stmt) -> int:
-    """First line of a statement (`node`), its decorators included (1-based, as in `ast`)."""
+    """First line of a statement (`node`), including its decorators (1-based, as in `ast`)."""
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(d.lineno for d in decorators)])
 
@@ -140,7 +140,7 @@ def _is_docstring(node: cst.BaseStatement | cst.BaseSmallStatement) -> bool:
 def _lines_of(
     body: Sequence[cst.BaseStatement | cst.BaseSmallStatement], end: cst.TrailingWhitespace | None = None
 ) -> list[cst.BaseStatement]:
-    """The body without docstrings (kept as `pass` where nothing else is left)."""
+    """The body without docstrings (`pass` if nothing else is left)."""
     out = [
         cst.SimpleStatementLine([s], trailing_whitespace=end or cst.TrailingWhitespace()) if isinstance(s, cst.BaseSmallStatement) else s
         for s in body
@@ -166,10 +166,10 @@ def _imports(node: cst.BaseStatement) -> bool:
 
 
 def _bare(value: cst.BaseExpression) -> cst.BaseExpression:
-    """The expression without parentheses around it, where they only group: on one line, and nothing that needs them."""
+    """The expression without the parentheses around it if they only group: it is on one line and does not need them."""
     if not value.lpar or "\n" in cst.Module([]).code_for_node(value):
         return value
-    # of those that need parentheses, one pair
+    # those that need parentheses keep one pair
     kept = 1 if isinstance(value, (cst.Tuple, cst.GeneratorExp, cst.Yield, cst.NamedExpr, cst.Await)) else 0
     return value.with_changes(lpar=value.lpar[:kept], rpar=value.rpar[:kept])
 
@@ -208,10 +208,10 @@ class _Normal(cst.CSTTransformer):
         return updated_node.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
 
     def visit_FormattedString(self, node: cst.FormattedString) -> bool:
-        return False  # before Python 3.12 a string inside it may not use its quotes
+        return False  # before Python 3.12, a string inside it must not use its quotes
 
     def leave_SimpleString(self, original_node: cst.SimpleString, updated_node: cst.SimpleString) -> cst.SimpleString:
-        # printing a statement anew gives single quotes: one sort in the whole text
+        # unparsed statements use single quotes: use one kind of quotes in the whole text
         value = updated_node.value
         if value.startswith("'") and not value.startswith("'''") and '"' not in value and "\\" not in value:
             return updated_node.with_changes(value=f'"{value[1:-1]}"')

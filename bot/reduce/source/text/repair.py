@@ -1,7 +1,7 @@
-"""Taking statements out of a text in normal form, and what has to go with them.
+"""Removes statements from a text in normal form, and what has to go with them.
 
-`repaired` deletes what can't run any more because a name is gone; `collected` deletes what nobody uses any more. Both
-read the text with Python's own `ast` and `symtable`, and edit whole lines.
+`repaired` deletes what cannot run any more because a name is gone; `collected` deletes what is not used any more. Both read the text with
+Python's own `ast` and `symtable`, and edit whole lines.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _ROUNDS = 60
 
 
 def replaced(text: str, changes: Mapping[ast.stmt, str | None]) -> str:
-    """The text with each statement in `changes` replaced by new code (written without indentation), or deleted where it is None.
+    """The `text` with each statement in `changes` replaced by new code (written without indentation), or deleted if it is None.
 
-    A block that loses all its statements is left with `pass`. The statements are nodes of the text's own tree.
+    A block that loses all its statements becomes `pass`. The statements are nodes of the text's own tree.
     """
     lines: list[str | None] = list(text.split("\n"))
     whole = _outermost(changes)
@@ -40,7 +40,7 @@ def replaced(text: str, changes: Mapping[ast.stmt, str | None]) -> str:
 
 
 def _outermost(nodes: Collection[ast.stmt]) -> list[ast.stmt]:
-    """The statements that none of the others holds."""
+    """The statements that are not inside another one of them."""
     out: list[ast.stmt] = []
     for node in sorted(nodes, key=lambda n: (start_line(n), -end_line(n), n.col_offset)):
         if not out or not _holds(out[-1], node):
@@ -70,7 +70,7 @@ def has_mark(text: str, node: ast.stmt) -> bool:
     return any(start_line(node) <= line <= end_line(node) for line in _marked_lines(text))
 
 
-@lru_cache(maxsize=4)  # it is asked of each statement of a text
+@lru_cache(maxsize=4)  # called for each statement of a text
 def _marked_lines(text: str) -> tuple[int, ...]:
     return tuple(number for number, line in enumerate(text.split("\n"), 1) if MARK in line) if MARK in text else ()
 
@@ -112,9 +112,9 @@ def _set_attributes(tree: ast.AST) -> set[str]:
 
 
 def repaired(text: str, before: Missing) -> str | None:
-    """The text without the statements that read what is gone; None where a marked statement would go, or too much.
+    """The `text` without the statements that read what is gone; None if a marked statement or too much would have to go.
 
-    `before` is what was missing already in the text that was edited (names from star imports, inherited attributes).
+    `before` is what was already missing in the text before the edit (names from star imports, inherited attributes).
     """
     for _ in range(_ROUNDS):
         try:
@@ -166,11 +166,11 @@ def _plain_target(statement: ast.stmt, name: ast.Name) -> bool:
     return any(t is not None and name in list(ast.walk(t)) for t in targets) and not isinstance(statement, (ast.For, ast.AsyncFor))
 
 
-# --- what nobody uses any more
+# --- what is no longer used
 
 
 def unused(text: str) -> frozenset[tuple[str, str]]:
-    """(scope, name) of all that `text` binds and never reads; attributes of `self` have the scope "self", methods "method"."""
+    """(scope, name) of everything that `text` binds and never reads; attributes of `self` have the scope "self", methods "method"."""
     return frozenset(key for key, _ in _unused(text, ast.parse(text)))
 
 
@@ -202,7 +202,7 @@ def _unused(text: str, tree: ast.Module) -> Iterator[tuple[tuple[str, str], ast.
 
 
 def collected(text: str, before: frozenset[tuple[str, str]]) -> str:
-    """The text without what it binds and never reads, unless it was already unread in the text that was edited (`before`)."""
+    """The `text` without what it binds and never reads, unless that was already unread before the edit (`before`)."""
     for _ in range(_ROUNDS):
         tree = ast.parse(text)
         keys: defaultdict[ast.stmt, set[tuple[str, str]]] = defaultdict(set)
@@ -230,20 +230,20 @@ def _collect(text: str, statement: ast.stmt, names: set[str], changes: dict[ast.
             written = ast.get_source_segment(text, statement.value)
             changes[statement] = (written if written and "\n" not in written else ast.unparse(statement.value)) + f"  {MARK}"
         elif binds(statement) <= names:
-            # where no frame of the failure is known, a call of the user's own may be the one that fails
+            # if no frame of the failure is known, a call of the user's own code may be the one that fails
             value = statement.value
             changes[statement] = ast.unparse(value) if value is not None and MARK not in text and _calls_own(text, value) else None
 
 
 def _calls_own(text: str, value: ast.expr) -> bool:
-    """Whether an expression calls something else than an imported function, a class of the text or a builtin."""
+    """Whether an expression calls anything but an imported function, a class of the text or a builtin."""
     tree = ast.parse(text)
     harmless = {n.name for n in tree.body if isinstance(n, ast.ClassDef)} | imported_names(tree) | BUILTINS
     return any(dotted(c.func) is None or root(c.func) not in harmless for c in ast.walk(value) if isinstance(c, ast.Call))
 
 
 def _hollow(text: str, tree: ast.Module) -> dict[ast.stmt, str | None]:
-    """Leftovers: `pass` beside other statements, compound statements that do nothing, what stands behind a return."""
+    """Leftovers: `pass` next to other statements, compound statements that do nothing, code after a return."""
     out: dict[ast.stmt, str | None] = {}
     for node in ast.walk(tree):
         for block in blocks(node):

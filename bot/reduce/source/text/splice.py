@@ -1,4 +1,4 @@
-"""Rewriting expressions in a text by their positions, so that all around them stays as it was written."""
+"""Rewrites expressions in a text by their positions, so that everything around them stays as written."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ _ATOMS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.Li
 
 
 def spliced(text: str, changes: Iterable[tuple[ast.expr, str]]) -> str:
-    """The text with each expression in `changes` (a node of its own tree) replaced by code; those inside another one are left out."""
+    """The `text` with each expression in `changes` (a node of its own tree) replaced by code; expressions inside a replaced one are
+    skipped."""
     lines = text.split("\n")
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
 
     def offset(line: int, column: int) -> int:
-        # columns count bytes of UTF-8
+        # columns count UTF-8 bytes
         return starts[line - 1] + len(lines[line - 1].encode()[:column].decode())
 
     spans = sorted(
@@ -38,11 +39,11 @@ def spliced(text: str, changes: Iterable[tuple[ast.expr, str]]) -> str:
 
 
 def both(text: str, statements: Mapping[ast.stmt, str | None], expressions: Iterable[tuple[ast.expr, str]]) -> str:
-    """The text with statements and expressions replaced, where no expression lies in a replaced statement."""
+    """The `text` with `statements` and `expressions` replaced; expressions inside a replaced statement are skipped."""
     kept = [
         (node, code)
         for node, code in expressions
-        # one line stays one line: expression code has no line breaks
+        # one line stays one line: the code of an expression has no line breaks
         if "\n" not in code and not any(s.lineno <= node.lineno and (node.end_lineno or 0) <= (s.end_lineno or 0) for s in statements)
     ]
     spread = spliced(text, kept)
@@ -77,7 +78,7 @@ class _Substitution(ast.NodeTransformer):
 
 
 def wrapped(node: ast.expr) -> str:
-    """The code of an expression (`node`), in parentheses where they may be needed."""
+    """The code of an expression (`node`), in parentheses if they may be needed."""
     return code(node) if isinstance(node, _ATOMS) else f"({code(node)})"
 
 
@@ -100,7 +101,8 @@ def defaults(function: Function) -> dict[str, ast.expr]:
 
 
 def bound_arguments(function: Function, call: ast.Call, *, skip: int = 0) -> dict[str, ast.expr] | None:
-    """What a `call` gives each parameter of `function`, defaults included, without the first `skip` (`self`); None for a star or a gap."""
+    """What a `call` passes for each parameter of `function`, defaults included, without the first `skip` (`self`); None for a star or a
+    gap."""
     a = function.args
     if a.vararg or a.kwarg or any(isinstance(x, ast.Starred) for x in call.args) or any(k.arg is None for k in call.keywords):
         return None
@@ -115,7 +117,7 @@ def bound_arguments(function: Function, call: ast.Call, *, skip: int = 0) -> dic
 
 
 def inner_blocks(scope: ast.Module | Function) -> Iterator[list[ast.stmt]]:
-    """The scope's own statements, then those of its `with`, `if` and `for` statements."""
+    """The statements of `scope` itself, then those of its `with`, `if` and `for` statements."""
     yield scope.body
     yield from (node.body for node in ast.walk(scope) if isinstance(node, (ast.With, ast.If, ast.For)))
 
@@ -126,7 +128,7 @@ def scoped(tree: ast.Module) -> Iterator[tuple[ast.Module | Function, ast.stmt]]
 
 
 def own_text(text: str, node: ast.stmt) -> str:
-    """The part of `text` that is the statement `node`, without its indentation, marks included."""
+    """The part of `text` that is the statement `node`, without its indentation, including marks."""
     lines = text.split("\n")[start_line(node) - 1 : node.end_lineno]
     indent = " " * node.col_offset
     if all(line.startswith(indent) or not line for line in lines):
@@ -135,12 +137,12 @@ def own_text(text: str, node: ast.stmt) -> str:
 
 
 def mark_of(text: str, node: ast.stmt) -> str:
-    """What to put behind the code that replaces the statement `node` of `text`, so that a mark on it stays."""
+    """What to append to the code that replaces the statement `node` of `text`, so that a mark on it stays."""
     return f"  {MARK}" if has_mark(text, node) else ""
 
 
 def pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
-    """The targets of an assignment (`statement`) with their values, `a, b = x, y` taken apart; empty for anything less plain."""
+    """The targets of an assignment (`statement`) with their values, `a, b = x, y` split up; empty for anything less simple."""
     if not isinstance(statement, ast.Assign) or len(statement.targets) != 1:
         return []
     target, value = statement.targets[0], statement.value
@@ -153,6 +155,6 @@ def pairs(statement: ast.stmt) -> list[tuple[ast.expr, ast.expr]]:
 
 
 def without(statement: ast.stmt, gone: Collection[ast.expr]) -> str | None:
-    """The code of such a `statement` without the targets in `gone`; None where none is left."""
+    """The code of such a `statement` without the targets in `gone`; None if none is left."""
     kept = [(t, v) for t, v in pairs(statement) if t not in gone]
     return f"{', '.join(code(t) for t, _ in kept)} = {', '.join(code(v) for _, v in kept)}" if kept else None

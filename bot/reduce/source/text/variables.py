@@ -14,7 +14,7 @@ def loads(tree: ast.AST, name: str) -> list[ast.Name]:
 
 
 def stores(tree: ast.AST, name: str) -> int:
-    """How often a variable called `name` is bound in `tree`, parameters and definitions included."""
+    """How often a variable called `name` is bound in `tree`, including parameters and definitions."""
     return sum(
         (isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load))
         or (isinstance(node, ast.arg) and node.arg == name)
@@ -25,24 +25,24 @@ def stores(tree: ast.AST, name: str) -> int:
 
 
 def module_names(tree: ast.Module) -> set[str]:
-    """What the statements of a module (`tree`) bind."""
+    """The names that the statements of a module (`tree`) bind."""
     return {name for statement in tree.body for name in names_of(statement).binds}
 
 
 def imported_names(tree: ast.Module) -> set[str]:
-    """What the imports of a module (`tree`) bind."""
+    """The names that the imports of a module (`tree`) bind."""
     return {bound_by(a) for s in tree.body if isinstance(s, (ast.Import, ast.ImportFrom)) for a in s.names}
 
 
 def reads(node: ast.AST) -> set[str]:
-    """Names read anywhere in `node`, and attributes read, written `.name`; those that `+=` changes too."""
+    """Names read anywhere in `node`, and attributes read, written as `.name`; including those that `+=` changes."""
     changed = [n.target for n in ast.walk(node) if isinstance(n, ast.AugAssign)]
     read = [n for n in ast.walk(node) if n in changed or not isinstance(getattr(n, "ctx", None), ast.Store)]
     return {n.id for n in read if isinstance(n, ast.Name)} | {"." + n.attr for n in read if isinstance(n, ast.Attribute)}
 
 
 def writes(node: ast.stmt) -> set[str]:
-    """Names and attributes that a statement (`node`) sets, itself or in its blocks; `x` too for `x[i] = ...` and `x += ...`."""
+    """Names and attributes that a statement (`node`) sets, itself or in its blocks; `x` also counts for `x[i] = ...` and `x += ...`."""
     out: set[str] = set()
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
@@ -60,7 +60,7 @@ def writes(node: ast.stmt) -> set[str]:
 
 
 def parameters(scope: ast.AST) -> set[str]:
-    """The parameters of a function (`scope`) and what it declares global or nonlocal; none of anything else."""
+    """The parameters of a function (`scope`) and the names it declares global or nonlocal; empty for anything else."""
     if not isinstance(scope, FUNCTIONS):
         return set()
     a = scope.args
