@@ -1,1 +1,1 @@
-"""The rerun with dumping on, in the user's interpreter."""
+"""The rerun with dumping enabled, in the user's interpreter."""

@@ -1,4 +1,4 @@
-"""Beginning to watch the compiler in a process: the program's own, or one that it started."""
+"""Starts watching the compiler in a process: the program's own, or one that it started."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tracker import Tracker
 
 
 def tracker_for(order: CaptureOrder) -> Tracker:
-    """What the hooks report to, as `order` has it. Nothing is watched yet."""
+    """The tracker that hooks report to, configured by `order`. Nothing is watched yet."""
     return Tracker(
         out=order.out,
         check=order.check,
@@ -32,9 +32,9 @@ def tracker_for(order: CaptureOrder) -> Tracker:
 
 
 def watch(tracker: Tracker) -> None:
-    """Put the hooks of the `tracker` in place, in this process."""
+    """Install the hooks of the `tracker` in this process."""
     if tracker.as_eager:
-        # Inductor's own random numbers differ from eager's, and that is no bug
+        # Inductor's own random numbers differ from eager's, which is not a bug
         inductor: Any = importlib.import_module("torch._inductor.config")
         inductor.fallback_random = True
     with shortcut("keys of graphs"):

@@ -1,4 +1,4 @@
-"""A graph of the compiler's, as a hook point found it."""
+"""A graph of the compiler's, as seen at a hook point."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..protocol import Failed, HookPoint
 
 @dataclass
 class CapturedGraph:
-    """One graph on its way through a hook point."""
+    """One graph that passes a hook point."""
 
     hook: HookPoint
     graph: Any  # a GraphModule as it was before compiling, or an ExportedProgram
@@ -29,7 +29,7 @@ class CapturedGraph:
 
 
 def returning(gm: Any, places: Sequence[int]) -> Any:
-    """The graph `gm` that returns its inputs at these `places` as well, behind what it returns."""
+    """The graph `gm`, which also returns its inputs at these `places`, after its own outputs."""
     graph = copy.deepcopy(gm.graph)
     inputs = [node for node in graph.nodes if node.op == "placeholder"]
     output = next(node for node in graph.nodes if node.op == "output")

@@ -1,7 +1,7 @@
 """Errors in a process that the watched program started.
 
-The program may hand on another error, in other words, or only an exit status. So each that `escaped` sees leave the compiler there is
-written down, and the one with which the process ends, and the engine looks for them in what was printed. A process that dies of a signal
+The program may report a different error, in other words, or only an exit status. So each error that `escaped` sees leave the compiler
+there is recorded, as is the one with which the process ends; the engine looks for them in the output. A process that dies of a signal
 leaves its stack.
 """
 
@@ -19,38 +19,38 @@ from .. import children
 from ..protocol import CHILD_DEATH, CHILD_ERRORS, CHILD_FACTS, CHILD_PREFIX, ChildError, ChildFacts, write_json
 from .escaped import whole_text
 
-# Characters of a script that is told of.
+# Maximum number of characters of a recorded script.
 _LONGEST_TEXT = 1 << 20
 
 
 class ChildErrors:
-    """What a child has to say. `root` is the directory of the capture; of the program itself only the `tolerance` is kept."""
+    """What a child process records. `root` is the directory of the capture; for the program itself only the `tolerance` is kept."""
 
     def __init__(self, root: str) -> None:
         self.root = root
-        self.directory = ""  # of this process, where the program started it
+        self.directory = ""  # of this process, if the program started it
         self.tolerance: list[float] | None = None  # of the last comparison; empty for the defaults
         self._errors: list[ChildError] = []
         self._last: BaseException | None = None
         self._death: IO[bytes] | None = None
-        self._call: str | None = None  # at the last sign
+        self._call: str | None = None  # at the last sign of life
 
     def enter(self) -> str:
-        """From here on this is a process that the program started. Returns the directory for what it writes."""
+        """Mark this as a process that the program started. Returns the directory for its files."""
         self.directory = os.path.join(self.root, f"{CHILD_PREFIX}{os.getpid()}")
         self._errors, self._last, self._death = [], None, None
-        # inherited by a fork; a DataLoader's worker puts its own handlers in its place, and enabled after those it is asked first
+        # inherited by a fork; a DataLoader worker installs its own handlers instead, and must be overridden by enabling ours later
         faulthandler.disable()
         return self.directory
 
     def reached(self) -> None:
-        """Leave a sign that this process called the compiler, and for what work. If it dies from here on, it leaves its stack."""
+        """Record that this process called the compiler, and for which work. If it dies from here on, it leaves its stack."""
         if not self.directory:
             return
         known, self._call = self._call, children.work()
         if self._death is None:
             os.makedirs(self.directory, exist_ok=True)
-            # standard error may lead to nobody
+            # standard error may go nowhere
             self._death = open(os.path.join(self.directory, CHILD_DEATH), "wb", buffering=0)  # noqa: SIM115 - until the process ends
             faulthandler.enable(self._death)
         elif known == self._call:
@@ -58,7 +58,7 @@ class ChildErrors:
         self._write_facts()
 
     def compared(self, tolerance: list[float]) -> None:
-        """The program compares for itself, within this `tolerance`."""
+        """Record that the program compares by itself, with this `tolerance`."""
         known, self.tolerance = self.tolerance, tolerance
         if self._death is not None and known != tolerance:
             self._write_facts()
@@ -79,7 +79,7 @@ class ChildErrors:
         write_json(os.path.join(self.directory, CHILD_FACTS), facts)
 
     def record(self, error: BaseException) -> None:
-        """Note an `error`. One that passes several places counts as it leaves the last."""
+        """Record an `error`. If it passes several places, the last one counts."""
         if not self.directory:
             return
         if self._errors and self._last is not None and self._last in _chain(error):
@@ -87,7 +87,7 @@ class ChildErrors:
         self._note(error)
 
     def ended(self, error: BaseException) -> None:
-        """Note the `error` with which this process ends, after it called the compiler."""
+        """Record the `error` with which this process ends, if it called the compiler."""
         if self._death is not None and (self._last is None or self._last not in _chain(error)):
             self._note(error, ended=True)
 
@@ -100,7 +100,7 @@ class ChildErrors:
 
 
 def _text(file: str) -> str:
-    """What this interpreter was started for: the text of the main module's `file`, or the command where that is a directory."""
+    """What this interpreter was started with: the text of the main module's `file`, or the command if that is a directory."""
     if os.path.isdir(file):
         return sys.orig_argv[-len(sys.argv)] if sys.argv[:1] == ["-c"] else ""
     try:
@@ -112,7 +112,7 @@ def _text(file: str) -> str:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    """An error, and what it was raised from."""
+    """An error and those it was raised from."""
     found: list[BaseException] = []
     waiting: list[BaseException | None] = [error]
     while waiting:

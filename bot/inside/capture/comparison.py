@@ -1,4 +1,4 @@
-"""Listening to the program's own comparisons: the tolerance of the last one is the one under which it fails."""
+"""Listens to the program's own comparisons: the tolerance of the last one is the one with which it fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _INSIDE = "not_close_error_metas"
 
 
 def listen(compared: Callable[[list[float]], None]) -> None:
-    """Tell `compared` the tolerance, rtol and atol, of each comparison from here on; of one that names none, nothing for the defaults of
+    """Pass the tolerance (rtol and atol) of each comparison from here on to `compared`; an empty list for the defaults of
     `torch.testing.assert_close`."""
     torch: Any = sys.modules["torch"]
     inside = importlib.import_module("torch.testing._comparison")
@@ -24,14 +24,14 @@ def listen(compared: Callable[[list[float]], None]) -> None:
         _listen(importlib.import_module("torch.testing"), "assert_close", (), compared)
     _listen(torch, "allclose", (1e-5, 1e-8), compared)
     _listen(torch.Tensor, "allclose", (1e-5, 1e-8), compared)
-    if "numpy" in sys.modules:  # torch imports it where it is there
+    if "numpy" in sys.modules:  # torch imports it if it is installed
         _listen(sys.modules["numpy"], "allclose", (1e-5, 1e-8), compared)
         with contextlib.suppress(ImportError):
             _listen(importlib.import_module("numpy.testing"), "assert_allclose", (1e-7, 0.0), compared)
 
 
 def _listen_inside(inside: Any, compared: Callable[[list[float]], None]) -> None:
-    """Hear what `assert_close` and the `assertEqual` of PyTorch's own tests, which has tolerances of the test case's beside, come to."""
+    """Listen to `assert_close` and to the `assertEqual` of PyTorch's own tests, which also has tolerances of the test case."""
     original = getattr(inside, _INSIDE)
 
     @functools.wraps(original)
@@ -39,7 +39,7 @@ def _listen_inside(inside: Any, compared: Callable[[list[float]], None]) -> None
         given: tuple[Any, Any] = options.get("rtol"), options.get("atol")
         least = options.get("rtol_override") or 0.0, options.get("atol_override") or 0.0
         if given == (None, None) and any(least):
-            with contextlib.suppress(Exception):  # what is no tensor has no defaults
+            with contextlib.suppress(Exception):  # values that are not tensors have no defaults
                 given = inside.default_tolerances(actual, expected)
         if None in given:
             compared([])
@@ -56,7 +56,7 @@ def _listen(owner: Any, name: str, defaults: tuple[float, ...], compared: Callab
     @functools.wraps(original)
     def compare(*args: Any, **kwargs: Any) -> Any:
         usual = defaults or (0.0, 0.0)
-        # those that take them by place do so in this order behind what is compared, assert_close by name alone
+        # positional tolerances come in this order after the compared values; assert_close takes them only by name
         given = [kwargs.get(word, args[place] if len(args) > place else None) for word, place in (("rtol", 2), ("atol", 3))]
         if given == [None, None]:
             compared(list(defaults))

@@ -1,6 +1,6 @@
 """The source of a user's object that no top-level name of the script leads to: made inside a function, or in a local module.
 
-A function that closes over values becomes top-level statements: its free variables first, then itself.
+A function that closes over values becomes top-level statements: first its free variables, then the function itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .literals import NoText, container, installed, is_at, text_of
 
 
 def of(value: Any) -> dict[str, Any] | None:
-    """`{"statements": [text, ...], "expression": text}` for a `value`; None where the source cannot be had."""
+    """`{"statements": [text, ...], "expression": text}` for a `value`; None if its source is not available."""
     source = _Source()
     try:
         expression = source.express(value)
@@ -31,14 +31,14 @@ def of(value: Any) -> dict[str, Any] | None:
 
 
 class _Source:
-    """Statements for the top of a script, what they need before them."""
+    """Statements for the top level of a script, in the order of their dependencies."""
 
     def __init__(self) -> None:
         self.statements: list[str] = []
-        self.bound: dict[str, Any] = {}  # what each name at the top stands for
+        self.bound: dict[str, Any] = {}  # what each top-level name stands for
 
     def express(self, value: Any) -> str:
-        """An expression for a value; statements that it needs are added. Raises NoText where there is none."""
+        """An expression for a value; adds the statements that it needs. Raises NoText if there is none."""
         imported = _imported(value)
         if imported is not None:
             module, name = imported
@@ -77,7 +77,7 @@ class _Source:
             self.statements.append(statement)
 
     def _claim(self, name: str, value: Any) -> bool:
-        """Take a name at the top; whether it was free. Two things that go by one name cannot both stand there."""
+        """Reserve a top-level name; returns whether it was free. Two things with the same name cannot both be at the top level."""
         if name not in self.bound:
             self.bound[name] = value
             return True
@@ -87,7 +87,7 @@ class _Source:
         return False
 
     def _bind(self, name: str, value: Any) -> None:
-        """Statements that make a name stand for a value."""
+        """Add statements that bind a name to a value."""
         if name in self.bound:
             self._claim(name, value)
             return
@@ -105,7 +105,7 @@ class _Source:
             self._add(f"{name} = {expression}")
 
     def _arguments(self, value: Any) -> str:
-        # An attribute with the parameter's name (or an underscore before it) is what people write in __init__.
+        # The usual __init__ stores a parameter in an attribute of the same name, or with an underscore before it.
         kind: Any = type(value)
         if kind.__new__ is not object.__new__:
             raise NoText
@@ -128,7 +128,7 @@ class _Source:
         return ", ".join(parts)
 
     def _define(self, value: Any) -> str:
-        """The definition of a function or class, after all that it names."""
+        """Add the definition of a function or class, after everything that it names."""
         name: str = value.__name__
         if not self._claim(name, value):
             return name
@@ -151,7 +151,7 @@ class _Source:
         except (OSError, TypeError, SyntaxError) as error:
             raise NoText from error
         if getattr(definition, "name", None) != name:
-            raise NoText  # a lambda, or a name that was given later
+            raise NoText  # a lambda, or a name that was assigned later
         for used in names:
             if used != name and used in known and not used.startswith("__"):
                 self._bind(used, known[used])
@@ -160,7 +160,7 @@ class _Source:
 
 
 def _operator(value: Any) -> str | None:
-    """An operator of `torch.ops`, or one of its namespaces: modules that cannot be imported."""
+    """An operator of `torch.ops`, or one of its namespaces, which are modules that cannot be imported."""
     if isinstance(value, types.ModuleType):
         return value.__name__ if type(value).__module__ == "torch._ops" else None
     module = getattr(value, "__module__", None)
@@ -170,7 +170,7 @@ def _operator(value: Any) -> str | None:
 
 
 def _imported(value: Any) -> tuple[str, str] | None:
-    """Module and name by which a function, a class or a form like `typing.Any` is imported."""
+    """Module and name from which a function, a class or a form like `typing.Any` is imported."""
     module = getattr(value, "__module__", None)
     name = getattr(value, "__qualname__", None) or getattr(value, "_name", None) or getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not installed(module):
@@ -179,7 +179,7 @@ def _imported(value: Any) -> tuple[str, str] | None:
 
 
 def _functions(value: type) -> Iterator[types.FunctionType]:
-    """The functions in a class's body."""
+    """The functions in a class body."""
     for held in vars(value).values():
         parts = (held.fget, held.fset, held.fdel) if isinstance(held, property) else (getattr(held, "__func__", held),)
         for part in parts:
@@ -189,7 +189,7 @@ def _functions(value: type) -> Iterator[types.FunctionType]:
 
 
 def _names(source: str) -> list[str]:
-    """Names that a definition takes from around it, when it is made or when it is called."""
+    """Names that a definition takes from its surroundings, when it is made or when it is called."""
     found: list[str] = []
 
     def look(table: symtable.SymbolTable) -> None:
@@ -205,7 +205,7 @@ def _names(source: str) -> list[str]:
 
 
 def _as_global(source: str, free: set[str]) -> str:
-    """What was a free variable is now a global of the script."""
+    """The source in which former free variables are globals of the script."""
 
     def say(match: re.Match[str]) -> str:
         own = {name.strip() for name in match[2].split(",")} <= free

@@ -1,4 +1,4 @@
-"""PyTorch's own dumps, which processes of their own write."""
+"""PyTorch's own dumps, written by separate processes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import torch
 
 from ..protocol import HookPoint
 
-# Seconds for a dump.
+# Time limit for a dump, in seconds.
 DUMP_LIMIT = 120
-# Seconds that they get after the program has ended: what it leaves behind is ended then.
+# Seconds that dumps get after the program has ended; then what it leaves behind is killed.
 LAST_WAIT = 10.0
 
 
 def begin(root: str, hook: HookPoint, graph: Any, inputs: Sequence[Any] | None, compiler: str) -> int:
-    """Have PyTorch dump, below the directory `root`, the `graph` that the `compiler` did not take at this `hook`, with its `inputs`.
-    Returns the process that does.
+    """Start a PyTorch dump, below the directory `root`, of the `graph` with its `inputs` that the `compiler` rejected at this `hook`.
+    Returns the process id.
 
-    In a forked child of its own session: it takes seconds, and what is wrong with it must not touch what we saw.
+    It runs in a forked child with its own session: it takes seconds, and its faults must not affect what we saw.
     """
     if pid := os.fork():
         return pid
@@ -52,7 +52,7 @@ def begin(root: str, hook: HookPoint, graph: Any, inputs: Sequence[Any] | None, 
 
 
 def finish(pids: Sequence[int], seconds: float = LAST_WAIT) -> None:
-    """Wait for the processes `pids`, for `seconds` at most in all."""
+    """Wait for the processes `pids`, at most `seconds` in total."""
     deadline = time.monotonic() + seconds
     for pid in pids:
         with contextlib.suppress(ChildProcessError):  # the program has waited for it
@@ -61,7 +61,7 @@ def finish(pids: Sequence[int], seconds: float = LAST_WAIT) -> None:
 
 
 def scrub(root: str) -> None:
-    """Take out of a dump below the directory `root` the environment variables that PyTorch writes into it, whatever they hold."""
+    """Remove from a dump below the directory `root` the environment variables that PyTorch writes into it, whatever they contain."""
     for path in Path(root).rglob("*.py"):
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True)
         path.write_text("".join(line for line in lines if not line.startswith("os.environ[")), encoding="utf-8")

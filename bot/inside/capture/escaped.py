@@ -1,6 +1,6 @@
-"""The exceptions that leave the compiler for the user's program, which may catch them and end in a way that says nothing of them.
+"""The exceptions that leave the compiler for the user's program, which may catch them and end without any sign of them.
 
-Each is written down as it passes: a program that logs it and calls `os._exit` leaves us no other moment.
+Each is written down as it passes: if a program logs it and calls `os._exit`, there is no other chance.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from ..entry_points import Sort, places
 from ..program import shortened
 from ..protocol import ESCAPED_FILE, write_json
 
-# Chains longer than this are no program's.
+# No program has longer exception chains.
 MOST_LINKS = 50
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _COMPILER = tuple(os.path.join("torch", name, "") for name in ("_dynamo", "_inductor", "_functorch", "_export", "export"))
 
 
 class Escaped:
-    """Notes the exceptions that leave the compiler, and writes the last one into the directory `out`."""
+    """Records the exceptions that leave the compiler, and writes the last one into the directory `out`."""
 
     def __init__(self, out: str) -> None:
         self._path = os.path.join(out, ESCAPED_FILE)
         self._last: BaseException | None = None
         self._text = ""
-        self.listener: Callable[[BaseException], None] | None = None  # is told instead, in a process that the program started
-        self.entering: Callable[[], None] = lambda: None  # is told before the compiler begins
+        self.listener: Callable[[BaseException], None] | None = None  # called instead, in a process that the program started
+        self.entering: Callable[[], None] = lambda: None  # called before the compiler begins
 
     def note(self, error: BaseException) -> None:
-        """Remember `error`, and write its traceback with the frames that led to it."""
+        """Record `error`, and write its traceback with the frames that led to it."""
         if self.listener is not None:
             self.listener(error)
             return
@@ -46,7 +46,7 @@ class Escaped:
         write_json(self._path, {"text": self._text})
 
     def forget(self, error: BaseException) -> bool:
-        """Take back what was noted of `error`. Whether it was the last that was."""
+        """Discard what was recorded for `error`. Returns whether it was the last one recorded."""
         if error is not self._last:
             return False
         self._last, self._text = None, ""
@@ -55,7 +55,7 @@ class Escaped:
 
     @contextlib.contextmanager
     def noted(self) -> Iterator[None]:
-        """Note an exception that passes."""
+        """Record an exception that passes."""
         self.entering()
         try:
             yield
@@ -64,10 +64,10 @@ class Escaped:
             raise
 
     def behind(self, error: BaseException) -> str:
-        """The text of the compiler's exception that a program handled when it ended by this `error` of its own; empty where there is none,
-        or where the error's own traceback shows it."""
+        """The text of the compiler's exception that the program was handling when it ended with its own `error`; empty if there is none,
+        or if the error's own traceback shows it."""
         if isinstance(error, AssertionError) or _passes_compiler(error):
-            return ""  # a program that asserts something of an error expects one
+            return ""  # a program that asserts something about an error expects one
         shown: BaseException | None = error
         hidden = False
         for _ in range(MOST_LINKS):
@@ -82,9 +82,10 @@ class Escaped:
 
 
 def install(escaped: Escaped) -> None:
-    """Have `escaped` note what leaves the compiler: from Dynamo's callback, from each entry point that works at once, and from a backward.
+    """Make `escaped` record what leaves the compiler: from Dynamo's callback, from each entry point that compiles immediately, and from a
+    backward.
 
-    What compiled code raises when it is called, and what is compiled in a backward, the hooks of the graphs see.
+    The hooks of the graphs see what compiled code raises when called, and what is compiled during a backward.
     """
     watch_backward(escaped)
     convert_frame: Any = importlib.import_module("torch._dynamo.convert_frame")
@@ -103,7 +104,8 @@ def install(escaped: Escaped) -> None:
 
 
 def watch_backward(escaped: Escaped) -> None:
-    """Have `escaped` note what a backward raises before a graph is called: AOTAutograd refuses to differentiate twice, or below `vmap`."""
+    """Make `escaped` record what a backward raises before a graph is called: AOTAutograd rejects double backward, and backward below
+    `vmap`."""
     autograd: Any = importlib.import_module("torch.autograd")
     name = "_engine_run_backward"
     original = getattr(autograd.graph, name, None)
@@ -137,7 +139,7 @@ def _watch(owner: Any, name: str, escaped: Escaped) -> None:
 
 
 def whole_text(error: BaseException) -> str:
-    """The traceback of an `error` that is on its way, with the frames that it has not passed yet."""
+    """The traceback of a propagating `error`, with the frames that it has not passed yet."""
     said = traceback.TracebackException(type(error), error, error.__traceback__)
     first = error.__traceback__.tb_frame if error.__traceback__ else None
     outside = traceback.StackSummary.extract((f, f.f_lineno) for f in _frames_before(first))
@@ -146,7 +148,7 @@ def whole_text(error: BaseException) -> str:
 
 
 def _frames_before(frame: FrameType | None) -> list[FrameType]:
-    """The frames of the running program, outermost first, up to the one before `frame` in which the exception is now; without ours."""
+    """The frames of the running program, outermost first, up to the one before `frame`, where the exception is now; without ours."""
     found: list[FrameType] = []
     here: FrameType | None = frame.f_back if frame is not None else None
     while here is not None:

@@ -1,4 +1,4 @@
-"""The call of an exported program: the order of its arguments, their keywords, how its results nest."""
+"""The call of an exported program: the order of its arguments, their keywords, the structure of its results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .fx_targets import Unreadable
 
 
 def held_by(ep: Any, spec: Any) -> Any:
-    """The tensor in the exported program `ep` behind an input `spec` that is not the caller's. Raises `Unreadable`."""
+    """The tensor in the exported program `ep` for an input `spec` that the caller does not pass. Raises `Unreadable`."""
     for place in (ep.state_dict, ep.constants):
         if spec.target in place:
             return place[spec.target]
@@ -20,8 +20,8 @@ def held_by(ep: Any, spec: Any) -> Any:
 
 
 def leaves(ep: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None) -> list[Any] | None:
-    """The leaves of a call's `args` and `kwargs` in the order of the program `ep`, which need not be the caller's; None where
-    there was no call."""
+    """The leaves of a call's `args` and `kwargs` in the order of the program `ep`, which may differ from the caller's; None if there was
+    no call."""
     if args is None:
         return None
     flat = torch.utils._pytree.tree_leaves
@@ -33,7 +33,7 @@ def leaves(ep: Any, args: Sequence[Any] | None, kwargs: Mapping[str, Any] | None
 
 
 def keywords(ep: Any) -> list[str | None]:
-    """For each leaf of the arguments of the program `ep`: the keyword that passes it, where a keyword passes it and nothing else."""
+    """For each leaf of the arguments of the program `ep`, the keyword that passes exactly this leaf, or None."""
     children = _children(ep.call_spec.in_spec)
     if len(children) != 2:
         return [None] * len(ep.graph_signature.user_inputs)
@@ -44,7 +44,7 @@ def keywords(ep: Any) -> list[str | None]:
 
 
 def nested(ep: Any, results: list[Any]) -> Any:
-    """The results in the JSON form of an argument, nested as the program `ep` returns them; a flat tuple where that cannot be told."""
+    """The `results` in the JSON form of an argument, nested as the program `ep` returns them; a flat tuple if that is not known."""
     spec = getattr(ep.call_spec, "out_spec", None)
     if spec is None or not all(item is None or isinstance(item, (int, float)) or is_ref(item) for item in results):
         return {"$tuple": results}
@@ -52,7 +52,7 @@ def nested(ep: Any, results: list[Any]) -> Any:
 
 
 class _Leaf:
-    """Stands for one result while the structure is rebuilt: pytree looks into lists and dicts, not into this."""
+    """A placeholder for one result while the structure is rebuilt: pytree looks into lists and dicts, but not into this."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

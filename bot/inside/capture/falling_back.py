@@ -1,4 +1,4 @@
-"""What the compiler refuses is run in eager: the program as it would go on if the compiler's exception had never been there to catch."""
+"""Runs what the compiler rejects in eager: the program as it would continue if there had been no compiler exception to catch."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .escaped import Escaped
 
 
 def install(escaped: Escaped) -> None:
-    """Have each function that `torch.compile` makes call the user's own where the compiler raises what `escaped` noted."""
+    """Make each function that `torch.compile` returns call the user's own if the compiler raises an exception that `escaped` recorded."""
     context: Any = importlib.import_module("torch._dynamo.eval_frame").OptimizeContext
     original = context.__call__
 
     @functools.wraps(original)
     def call(self: Any, fn: Any) -> Any:
         compiled = original(self, fn)
-        # a module is called by a function that is made in the same way
+        # a module is called through a function that is made in the same way
         return _falling_back(compiled, fn, escaped) if isinstance(compiled, FunctionType) else compiled
 
     context.__call__ = call

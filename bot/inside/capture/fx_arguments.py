@@ -1,4 +1,4 @@
-"""What stands for the values of a graph in its JSON form (see `fx_form`): arguments of its nodes, and inputs.
+"""Converts the values of a graph to its JSON form (see `fx_form`): arguments of its nodes, and inputs.
 
 An input is what a placeholder stood for in the failing run.
 """
@@ -21,27 +21,28 @@ _SYMPY = {"Add": "add", "Mul": "mul", "Pow": "pow", "FloorDiv": "floordiv", "Cle
 
 
 class Symbols:
-    """What stands for each symbolic size in a `form`: what holds it or computes it."""
+    """For each symbolic size in a `form`, the value that holds it or computes it."""
 
     def __init__(self, form: Form) -> None:
         self._form = form
         self._found: dict[str, Any] = {}  # text of a size -> a reference, or the name and dimension of an input
 
     def note(self, known: Any, reference: Any) -> None:
-        """A `reference` to a value, of which `known` says that it is a symbolic size, or a tensor with such sizes."""
+        """Record a `reference` to a value; `known` is its symbolic size, or a tensor with such sizes."""
         text = symbol(known)
         if text is not None:
             self._found.setdefault(text, reference)
 
     def note_sizes(self, known: Any, name: str) -> None:
-        """An input called `name`: what `known` is, and where it is a tensor, its sizes."""
+        """Record an input called `name`: `known` itself, and if it is a tensor, its sizes."""
         self.note(known, {"$ref": name})
         if isinstance(known, torch.Tensor) and is_plain(known):
             for dim, size in enumerate(known.shape):
                 self.note(size, (name, dim))
 
     def express(self, expr: Any, number: Any) -> Any:
-        """For the sympy expression `expr`: the input that holds it, or nodes that compute it, or (out of words) the `number` it had."""
+        """For the sympy expression `expr`: the input that holds it, or nodes that compute it, or, if it cannot be expressed, the `number`
+        it had."""
         known = self._found.get(str(expr))
         if isinstance(known, tuple):
             name, dim = known
@@ -63,7 +64,7 @@ class Symbols:
         word = _SYMPY.get(type(expr).__name__)
         if word is None or len(expr.args) < 2 or (word == "pow" and not (expr.args[1].is_Integer and expr.args[1] > 0)):
             return None
-        # Constants come first in sympy's order; people write them last.
+        # Sympy puts constants first; people write them last.
         parts = sorted(expr.args, key=lambda a: bool(a.is_Integer)) if word in ("add", "mul") else list(expr.args)
         values = [self.express(part, None) for part in parts]
         if any(value is None for value in values):
@@ -75,7 +76,7 @@ class Symbols:
 
 
 class Arguments:
-    """Encodes arguments and adds inputs for a `form`; `body` adds a graph under a name and gives the reference to it."""
+    """Encodes arguments and adds inputs for a `form`; `body` adds a graph under a name and returns a reference to it."""
 
     def __init__(self, form: Form, body: Callable[[torch.fx.GraphModule, str], Any]) -> None:
         self._form = form
@@ -83,7 +84,7 @@ class Arguments:
         self.symbols = Symbols(form)
 
     def encode(self, value: Any, env: Mapping[torch.fx.Node, Any] | None = None) -> Any:
-        """The argument `value` in JSON form; `env` says what stands for each node. Raises `Unreadable`."""
+        """The argument `value` in JSON form; `env` maps nodes to their encoded values. Raises `Unreadable`."""
         if isinstance(value, torch.fx.Node):
             return (env or {})[value]
         if value is None or isinstance(value, (bool, str)):
@@ -119,15 +120,16 @@ class Arguments:
         return str(encoded["$code"]) if isinstance(encoded, dict) else repr(encoded)
 
     def unknown(self, node: torch.fx.Node) -> Any:
-        """A reference to an input for the placeholder `node` of a body: any value will do."""
+        """A reference to an input for the placeholder `node` of a body, where any value will do."""
         known = known_value(node)
         self.symbols.note_sizes(known, node.name)
         return self._form.add_input(node.name, {"meta": meta_of(known), "value": {"kind": "randn"}})
 
     def placeholder(self, node: torch.fx.Node, example: Any, *, keyword_name: str | None = None, plain: bool = False) -> Any:
-        """What stands for the placeholder `node`, whose value was `example` (None: as the graph knows it): an input, a constant, a number.
+        """The encoded value for the placeholder `node` with the value `example` (None: as the graph knows it): an input, a constant, or a
+        number.
 
-        `keyword_name` is the keyword that passes it; a `plain` one is an input even where a module holds it. Raises `Unreadable`.
+        `keyword_name` is the keyword that passes it; a `plain` one is an input even if a module owns it. Raises `Unreadable`.
         """
         known = known_value(node)
         known = example if known is None else known
@@ -155,7 +157,7 @@ class Arguments:
     def _tensor_input(self, name: str, known: torch.Tensor, data: Any, keyword_name: str | None) -> dict[str, Any]:
         source = data if isinstance(data, torch.Tensor) and _fits(data, known) else known
         meta = meta_of(known)
-        if source.shape:  # a later call of the graph may have had other sizes than the first
+        if source.shape:  # a later call of the graph may have had different sizes than the first
             meta["shape"] = [hint(size) for size in source.shape]
         if source is not known and not is_fake(source):
             meta["stride"] = [int(s) for s in source.stride()] or meta.get("stride", [])
@@ -181,14 +183,14 @@ class Arguments:
 
 
 def _fits(data: torch.Tensor, known: torch.Tensor) -> bool:
-    """Whether the graph takes `data` for the input that it knows as `known`: its sizes are the same where they are no symbols."""
+    """Whether the graph accepts `data` for the input that it knows as `known`: sizes that are not symbolic must be equal."""
     # Hints are compared: comparing a symbolic size itself would make the compiler specialize on it.
     pairs = zip(data.shape, known.shape, strict=False)
     return data.dim() == known.dim() and all(hint(one) == hint(two) or isinstance(two, torch.SymInt) for one, two in pairs)
 
 
 def known_value(node: torch.fx.Node) -> Any:
-    """What the graph says of the value of a `node`; None where it says nothing."""
+    """What the graph knows about the value of a `node`; None if nothing."""
     for key in ("val", "example_value"):
         if key in node.meta:
             return node.meta[key]
@@ -196,7 +198,7 @@ def known_value(node: torch.fx.Node) -> Any:
 
 
 def _source(node: torch.fx.Node) -> str | None:
-    """How Dynamo reached an input (`L['self']._modules['fc']._parameters['weight']`), where it still says so."""
+    """How Dynamo reached an input (`L['self']._modules['fc']._parameters['weight']`), if that is still recorded."""
     source = getattr(node.meta.get("grapharg"), "source", None) or getattr(node, "_dynamo_source", None)
     name = getattr(source, "name", None)  # a property now, a method before 2.10
     found = name() if callable(name) else name
@@ -220,7 +222,7 @@ def _is_wrapped_number(node: torch.fx.Node, known: Any) -> bool:
 
 
 def short_name(source: str) -> str:
-    """A name for a `source`: `weight` of `L['self']._modules['fc']._parameters['weight']` or of `fc.weight`; `fc_weight` in the latter."""
+    """A name for a `source`: `fc_weight` for `L['self']._modules['fc']._parameters['weight']` or for `fc.weight`."""
     if "[" not in source:
         return source.replace(".", "_")
     parts = re.findall(r"\['([^']*)'\]|\.([A-Za-z]\w*)", source)

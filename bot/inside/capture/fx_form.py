@@ -1,7 +1,7 @@
-"""The JSON form of a graph in the making: `bot.reduce.graph.form.Graph` as `bot.reduce.graph.codec` reads it.
+"""The JSON form of a graph under construction: `bot.reduce.graph.form.Graph` as `bot.reduce.graph.codec` reads it.
 
-What JSON has no form for is written as one-key objects: `{"$ref": name}`, `{"$code": text}`, `{"$slice": [a, b, c]}`,
-`{"$tuple": [...]}`, `{"$map": [[key, value], ...]}`. A plain list is a list.
+Values that JSON cannot express are one-key objects: `{"$ref": name}`, `{"$code": text}`, `{"$slice": [a, b, c]}`, `{"$tuple": [...]}`,
+`{"$map": [[key, value], ...]}`. A plain list is a list.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from .fx_values import is_plain, meta_of, value_of
 
 
 class Form:
-    """One graph in the making; each body of a higher-order operation has its own.
+    """One graph under construction; each body of a higher-order operation has its own.
 
-    `blob_dir` is where inputs are dumped, or None; `below_autograd` see `fx_reader.read_graph`; `prefix` keeps the names of a body's
-    blobs apart.
+    `blob_dir` is where inputs are dumped, or None; for `below_autograd` see `fx_reader.read_graph`; `prefix` keeps the blob names of
+    different bodies apart.
     """
 
     def __init__(self, blob_dir: str | None, below_autograd: bool, prefix: str = "") -> None:
@@ -40,14 +40,14 @@ class Form:
         return {key: value for key, value in parts.items() if value or key in ("inputs", "nodes", "output")}
 
     def add_input(self, name: str, entry: dict[str, Any]) -> Any:
-        """Add the input `entry` under this `name`, or one like it; a reference to it."""
+        """Add the input `entry` under this `name`, or a similar one; returns a reference to it."""
         name = self.fresh(name)
         self.inputs.append({"name": name, **entry})
         return {"$ref": name}
 
     def add_node(self, op: str, target: str, args: list[Any], kwargs: dict[str, Any], meta: Any, name: str) -> Any:
-        """Add a node, whose fields are those of `bot.reduce.graph.form.Node`: `op`, `target`, `args`, `kwargs`, `meta`, and a `name` that
-        may change; a reference to it."""
+        """Add a node; returns a reference to it. `op`, `target`, `args`, `kwargs`, `meta` and `name` are the fields of
+        `bot.reduce.graph.form.Node`; the name may change."""
         name = self.fresh(name)
         entry: dict[str, Any] = {"name": name, "op": op, "target": target, "args": args, "meta": meta}
         if kwargs:
@@ -56,9 +56,9 @@ class Form:
         return {"$ref": name}
 
     def add_constant(self, name: str, tensor: Any, *, parameter: bool, known: torch.Tensor | None = None) -> Any:
-        """Add a `tensor` that the module holds, once, under this `name` or one like it; a reference to it.
+        """Add a `tensor` that the module owns, only once, under this `name` or a similar one; returns a reference to it.
 
-        `known` is what stands for it in the graph, `parameter` whether it is one. Raises `Unreadable`.
+        `known` is its value in the graph, `parameter` whether it is a parameter. Raises `Unreadable`.
         """
         known = tensor if known is None else known
         if not isinstance(tensor, torch.Tensor) or not is_plain(tensor):
@@ -76,7 +76,7 @@ class Form:
         return self.held[id(tensor)]
 
     def fresh(self, name: str) -> str:
-        """A Python name like `name` that nothing in the graph has."""
+        """A Python name similar to `name` that is unused in the graph."""
         base = re.sub(r"\W", "_", name)
         base = f"_{base}" if base[:1].isdigit() or not base or keyword.iskeyword(base) else base
         found, i = base, 0

@@ -25,9 +25,9 @@ MOST_STACKS = 10
 def read_graph(gm: torch.fx.GraphModule, example_inputs: Sequence[Any] | None, *, blob_dir: str | None) -> dict[str, Any]:
     """The graph `gm` with its inputs as they were in the failing run.
 
-    `example_inputs` are in the order of the placeholders, real or fake; real ones are dumped to `blob_dir` (raw bytes,
-    without gaps; the inputs' values name the files). In what AOTAutograd hands to a compiler, as the graph itself tells,
-    nothing requires grad, and parameters are plain inputs. Raises `Unreadable`.
+    `example_inputs` are in the order of the placeholders, real or fake; real ones are dumped to `blob_dir` (raw bytes, contiguous; the
+    inputs' values name the files). In graphs that AOTAutograd passes to a compiler, which the graph itself shows, nothing requires grad,
+    and parameters are plain inputs. Raises `Unreadable`.
     """
     reader = _Reader(Form(blob_dir, _traced_by_aot(gm)))
     output = reader.top(gm, example_inputs)
@@ -37,8 +37,8 @@ def read_graph(gm: torch.fx.GraphModule, example_inputs: Sequence[Any] | None, *
 def read_exported(ep: Any, *, blob_dir: str | None) -> dict[str, Any]:
     """An exported program `ep` as a module: its parameters, buffers and lifted constants are the constants.
 
-    The inputs are the leaves of its own example arguments, in order; one that was passed by keyword keeps its keyword.
-    `blob_dir` as for `read_graph`. Raises `Unreadable`.
+    The inputs are the leaves of its own example arguments, in order; one that was passed by keyword keeps its keyword. `blob_dir` as for
+    `read_graph`. Raises `Unreadable`.
     """
     reader = _Reader(Form(blob_dir, below_autograd=False))
     output = reader.exported(ep)
@@ -60,7 +60,7 @@ class _Reader:
         env = {node: self.arguments.placeholder(node, example) for node, example in zip(places, given, strict=True)}
         output = self._walk(gm, env, "")
         one = output.get("$tuple") if isinstance(output, dict) else output
-        # A single result is returned as itself: that is how people write it.
+        # A single result is returned directly, as people write it.
         return one[0] if isinstance(one, list) and len(one) == 1 and is_ref(one[0]) else output
 
     def body(self, gm: torch.fx.GraphModule) -> Any:
@@ -189,7 +189,7 @@ class _Reader:
 
 
 def _traced_by_aot(gm: torch.fx.GraphModule) -> bool:
-    # make_fx notes values under "val", Dynamo under "example_value".
+    # make_fx records values under "val", Dynamo under "example_value".
     places = gm.graph.find_nodes(op="placeholder")
     return any("val" in n.meta for n in places) and not any("example_value" in n.meta for n in places)
 
@@ -208,8 +208,8 @@ def _traced(module: torch.nn.Module) -> torch.fx.GraphModule:
 
 
 def launch_stacks(gm: torch.fx.GraphModule) -> list[str]:
-    """Where the graph `gm`, and the graphs that it holds, launch Triton kernels of the user's own: frames as Python prints them, outermost
-    first, each stack once and `MOST_STACKS` of them."""
+    """The stacks from which the graph `gm`, and the graphs inside it, launch the user's own Triton kernels: frames as Python prints them,
+    outermost first, without duplicates, at most `MOST_STACKS`."""
     graphs = [module.graph for module in gm.modules() if isinstance(module, torch.fx.GraphModule)]
     launches = (node for graph in graphs for node in graph.nodes if str(node.target).startswith(_LAUNCH))
     stacks = dict.fromkeys(str(node.meta.get("stack_trace") or "") for node in launches)
@@ -217,11 +217,11 @@ def launch_stacks(gm: torch.fx.GraphModule) -> list[str]:
 
 
 def _launch(node: torch.fx.Node) -> tuple[str, Any, dict[str, Any]]:
-    """Of the launch of a Triton kernel of the user's own: its name in the script, its grid, its arguments by name, as they stand there.
+    """For the launch of a user's Triton kernel: its name in the script, its grid, and its arguments by name, as the launch has them.
 
-    Dynamo writes down numbers of a table that lives in this process: which kernel, and which arguments could not stand in a graph.
-    Raises `Unreadable` for grids that no parameter tells apart, descriptors made on the host, a kernel that no name leads to, and for
-    what AOTAutograd makes of a launch: that one returns copies, and no script says so.
+    Dynamo records indices into a table of this process: which kernel, and which arguments could not be in a graph. Raises `Unreadable` for
+    grids that no parameter distinguishes, descriptors made on the host, a kernel that no name leads to, and for AOTAutograd's form of a
+    launch, which returns copies that no script can express.
     """
     if str(node.target) != f"{_LAUNCH}mutation":
         raise Unreadable("a launch of a Triton kernel that returns copies of what it changes")
@@ -239,10 +239,10 @@ def _launch(node: torch.fx.Node) -> tuple[str, Any, dict[str, Any]]:
 
 
 def _grid(kernel: Any, grids: list[tuple[Any, ...]]) -> Any:
-    """The grid of a launch, of which Dynamo records one for each configuration of the kernel's autotune table.
+    """The grid of a launch; Dynamo records one for each configuration of the kernel's autotune table.
 
-    Where they differ it is the text of a function of the parameter that tells them apart, as people write it. Raises `Unreadable` where
-    none does.
+    If they differ, it is the text of a function of the parameter that distinguishes them, as people write it. Raises `Unreadable` if no
+    parameter does.
     """
     if all(grid == grids[0] for grid in grids):
         return grids[0]

@@ -1,4 +1,4 @@
-"""From the objects that FX graphs hold (functions, dtypes, enums) to Python text that evaluates back to them."""
+"""Turns the objects in FX graphs (functions, dtypes, enums) into Python text that evaluates back to them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .literals import scalar
 
 
 class Unreadable(Exception):
-    """The graph holds something that no Python text stands for. The message says what."""
+    """The graph contains something that has no Python text. The message says what."""
 
 
 # Where a person looks first. Dynamo records the private C function; people know it by one of these names.
@@ -28,9 +28,9 @@ _PUBLIC = (
 
 
 def path_of(target: Any) -> str:
-    """Full Python path of the `target`, a function, operator or class, checked to evaluate to this very object.
+    """Full Python path of the `target` (a function, operator or class), checked to evaluate to this very object.
 
-    A definition of the user's own script comes as `__main__.name`. Raises `Unreadable` where no path leads to it.
+    A definition in the user's own script is `__main__.name`. Raises `Unreadable` if no path leads to it.
     """
     for path in _candidates(target):
         if evaluates_to(path, target):
@@ -39,7 +39,7 @@ def path_of(target: Any) -> str:
 
 
 def evaluates_to(path: str, target: Any) -> bool:
-    """Whether the dotted path, from an imported module on, is this very object, the `target`."""
+    """Whether the dotted `path`, starting at an imported module, evaluates to this very `target`."""
     parts = path.split(".")
     for cut in range(len(parts) - 1, 0, -1):
         module = sys.modules.get(".".join(parts[:cut]))
@@ -78,7 +78,7 @@ def _candidates(target: Any) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _aliases() -> dict[int, str]:
-    # The objects live as long as torch does, so their ids stay theirs.
+    # The objects live as long as torch does, so their ids stay valid.
     found: dict[int, str] = {}
     for place in _PUBLIC:
         try:
@@ -95,7 +95,7 @@ def _aliases() -> dict[int, str]:
 
 
 def code_of(value: Any) -> str | None:
-    """Python text for a constant `value` that is no literal; None if it is not one of those known here.
+    """Python text for a constant `value` that is not a literal; None if it is of no known kind.
 
     Raises `Unreadable` for a function that no path leads to.
     """

@@ -1,4 +1,4 @@
-"""What FX knows of values: shapes, hints of symbolic sizes, and the data itself."""
+"""What FX knows about values: shapes, hints of symbolic sizes, and the data itself."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from . import literals
 from .fx_targets import Unreadable
 from .literals import device_text
 
-# A tensor up to this many elements is written as a literal.
+# Tensors of up to this many elements are written as literals.
 LITERAL = 64
 
-# Bytes of a tensor that are written down at most: what is larger is drawn at random, as no script could hold it. It has to stay below
-# 2 GiB, since `ctypes.string_at` takes a C int.
+# Maximum number of bytes of a tensor that are dumped; larger ones become random, since no script could contain them. It has to stay below 2
+# GiB, since `ctypes.string_at` takes a C int.
 MOST_DATA = 1 << 30
 
-# Where a size depends on data there is no hint; any small number makes a legal tensor.
+# Data-dependent sizes have no hint; any small number makes a legal tensor.
 _UNBACKED = 4
 
 
 def hint(value: Any) -> Any:
-    """The number that the symbolic `value` (a size, float or bool) had in the failing run; a plain number is returned as it is."""
+    """The number that the symbolic `value` (a size, float or bool) had in the failing run; a plain number is returned unchanged."""
     if not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return value
     for attribute in ("hint", "_hint"):
         try:
             found = getattr(value.node, attribute, None)
-        except Exception:  # an unbacked size has no hint, and each version of torch says so by another exception
+        except Exception:  # an unbacked size has no hint, and each torch version raises a different exception
             found = None
         if found is not None:
             return found
@@ -50,19 +50,19 @@ def symbol(value: Any) -> str | None:
 
 
 def is_fake(tensor: torch.Tensor) -> bool:
-    """Whether there is no data behind the `tensor`."""
+    """Whether the `tensor` has no data."""
     fake = getattr(torch._subclasses, "FakeTensor", ())
     return isinstance(tensor, fake) or tensor.device.type == "meta" or torch._is_functional_tensor(tensor)
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
-    """Whether it is strided memory of one dtype: no subclass with inner tensors, not sparse, not quantized."""
+    """Whether the `tensor` is strided memory of one dtype: no subclass with inner tensors, not sparse, not quantized."""
     wrapper = getattr(torch.utils._python_dispatch, "is_traceable_wrapper_subclass", lambda _: False)
     return tensor.layout == torch.strided and not wrapper(tensor) and not tensor.is_quantized and not tensor.is_nested
 
 
 def meta_of(value: Any) -> dict[str, Any]:
-    """A value in the words of `bot.reduce.graph.form.Meta`."""
+    """The metadata of `value`, as in `bot.reduce.graph.form.Meta`."""
     if isinstance(value, torch.Tensor):
         if not is_plain(value):
             return {"kind": "other"}
@@ -88,13 +88,13 @@ def meta_of(value: Any) -> dict[str, Any]:
 
 
 def _sparse_dict(**entries: Any) -> dict[str, Any]:
-    # A scalar's empty shape is as good as a missing one.
+    # An empty shape (of a scalar) is the same as a missing one.
     return {key: value for key, value in entries.items() if value != []}
 
 
 def value_of(name: str, tensor: torch.Tensor, blob_dir: str | None) -> dict[str, Any]:
-    """How a script makes a tensor equal to this one, as `bot.reduce.graph.form.Value`; the data goes to `blob_dir`, under `name`, unless
-    there is none, or more than `MOST_DATA`."""
+    """How a script makes a tensor equal to `tensor`, as `bot.reduce.graph.form.Value`; the data goes to `blob_dir`, under `name`, unless
+    there is none or more than `MOST_DATA`."""
     if is_fake(tensor) or tensor.numel() * tensor.element_size() > MOST_DATA:
         return _without_data(tensor.dtype)
     if blob_dir is not None:
@@ -105,7 +105,7 @@ def value_of(name: str, tensor: torch.Tensor, blob_dir: str | None) -> dict[str,
 
 
 def literal_dtype(dtype: torch.dtype) -> bool:
-    """Whether `tolist` and `torch.tensor` know the `dtype`: the small floats and the packed types of some versions do not."""
+    """Whether `tolist` and `torch.tensor` support the `dtype`: in some versions they do not for the small floats and the packed types."""
     return re.fullmatch(r"torch\.(float(16|32|64)|bfloat16|complex(64|128)|u?int8|int(16|32|64)|bool)", str(dtype)) is not None
 
 
@@ -114,13 +114,13 @@ def _without_data(dtype: torch.dtype) -> dict[str, Any]:
         return {"kind": "randn"}
     if dtype == torch.bool:
         return {"kind": "randint", "args": [0, 2]}
-    # An index of zero is legal wherever there is anything to index.
+    # An index of zero is legal if there is anything to index.
     return {"kind": "zeros"}
 
 
 def dump(name: str, tensor: torch.Tensor, blob_dir: str) -> str:
-    """Writes the elements of a `tensor` in order of index, without gaps, to `blob_dir/name.bin`, and returns that path."""
-    # Undispatched: a mode that is active around the caller must not see this copy.
+    """Writes the elements of a `tensor`, in index order and contiguous, to `blob_dir/name.bin`, and returns that path."""
+    # Without dispatch: a mode that is active in the caller must not see this copy.
     with torch.no_grad(), torch._C._DisableTorchDispatch():
         flat = tensor.detach().resolve_conj().resolve_neg().cpu().contiguous()
         size = flat.numel() * flat.element_size()
@@ -132,7 +132,7 @@ def dump(name: str, tensor: torch.Tensor, blob_dir: str) -> str:
 
 
 def literal(value: Any, dtype: str) -> str:
-    """Nested lists of numbers of this `dtype` as Python text, special values as `torch.inf` and `torch.nan`."""
+    """The `value`, nested lists of numbers of this `dtype`, as Python text; special values as `torch.inf` and `torch.nan`."""
     if isinstance(value, list):
         return "[" + ", ".join(literal(item, dtype) for item in value) + "]"
     if isinstance(value, float) and math.isfinite(value) and dtype == "torch.float32":
@@ -145,7 +145,7 @@ def literal(value: Any, dtype: str) -> str:
 
 
 def _short(value: float) -> str:
-    # The shortest decimal that is the same float32.
+    # The shortest decimal that gives the same float32.
     packed = struct.pack("f", value)
     for digits in range(1, 10):
         text = repr(float(f"{value:.{digits}g}"))

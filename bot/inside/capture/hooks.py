@@ -1,4 +1,4 @@
-"""The three hook points, where PyTorch's own minifiers are: between Dynamo and a backend, before Inductor, around AOTInductor.
+"""The three hook points, the same as those of PyTorch's own minifiers: between Dynamo and a backend, before Inductor, around AOTInductor.
 
 Each graph that passes goes to the tracker.
 """
@@ -23,12 +23,12 @@ from .afterwards import MOST, Afterwards
 from .captured_graph import CapturedGraph
 from .tracker import Tracker
 
-# What `dynamic=` of torch.compile sets for as long as it compiles.
+# What `dynamic=` of torch.compile sets while it compiles.
 _SET_BY_DYNAMIC = ("torch._dynamo.config.assume_static_by_default", "torch._dynamo.config.automatic_dynamic_shapes")
 
 
 def install(tracker: Tracker) -> None:
-    """Put the tracker at the hook points of this torch. Raises AttributeError where one is not where this module knows it to be."""
+    """Install the `tracker` at the hook points of this torch. Raises AttributeError if one is not where this module expects it."""
     _torch_compile(tracker)
     _dynamo(tracker)
     _inductor(tracker)
@@ -52,7 +52,7 @@ def _torch_compile(tracker: Tracker) -> None:
 
 
 def _current_recipe(kwargs: dict[str, Any] | None, compiler: str | None = None) -> dict[str, Any]:
-    """How the graph at hand is being compiled: by a call of torch.compile with these keywords (None: by this compiler), under torch's
+    """How the current graph is being compiled: by a call of torch.compile with these keywords (None: by this compiler), under torch's
     settings."""
     if kwargs is None:
         kwargs = {"backend": compiler} if compiler and compiler != "inductor" else {}
@@ -109,7 +109,7 @@ def _inductor(tracker: Tracker) -> None:
             outer = tracker.dynamo
             how = outer.recipe if outer is not None else _current_recipe(None)
             region = CapturedGraph("aot", snapshot(gm), list(example_inputs), how, compiler_name, backward=bool(kwargs.get("is_backward")))
-            if tracker.aoti:  # the package, not this graph, is what the user sees fail
+            if tracker.aoti:  # the user sees the package fail, not this graph
                 return wrapped(gm, example_inputs, *args, **kwargs)
             tracker.blame.forget()
             if kernel_pool.is_of_use(example_inputs):
@@ -144,14 +144,14 @@ def _aot_inductor(tracker: Tracker) -> None:
         finally:
             tracker.aoti -= 1
         packages[str(path)] = region
-        # what one call leaves the next one begins with, and those are not compared
+        # one call leaves state for the next, and such calls are not compared
         tracker.broke = tracker.broke or _keeps_state(exported_program)
         example = getattr(exported_program, "example_inputs", None)
         if tracker.later is not None:
             _keep_package(tracker.later, region, str(path), os.path.join(tracker.out, f"package-{len(packages)}.pt2"), load_original)
         if tracker.check and example is not None:
-            # at once: the program may never load it, or remove it
-            with contextlib.suppress(Exception):  # if it cannot be loaded or called, whoever does will say so
+            # now, since the program may never load it, or may remove it
+            with contextlib.suppress(Exception):  # if it cannot be loaded or called, whoever does so will report it
                 _Loaded(tracker, region, load_original(path)).compare(*example)
         return path
 
@@ -169,14 +169,14 @@ def _aot_inductor(tracker: Tracker) -> None:
 
 
 def _decompositions(tracker: Tracker) -> None:
-    """Functions that a program gives to an exported program as decompositions are in no table of torch's."""
+    """Record functions that a program passes to an exported program as decompositions; no table of torch's contains them."""
     program: Any = importlib.import_module("torch.export").ExportedProgram
     original = program.run_decompositions
 
     @functools.wraps(original)
     def run_decompositions(exported: Any, *args: Any, **kwargs: Any) -> Any:
         table = args[0] if args else kwargs.get("decomp_table")
-        with contextlib.suppress(Exception):  # it is no table: torch says so
+        with contextlib.suppress(Exception):  # if it is not a table, torch will say so
             tracker.decompositions += [table[key] for key in table] if table else []
         return original(exported, *args, **kwargs)
 
@@ -184,7 +184,7 @@ def _decompositions(tracker: Tracker) -> None:
 
 
 def _keep_package(later: Afterwards, region: CapturedGraph, path: str, copied: str, load: Callable[[str], Any]) -> None:
-    """Keep the package in the file `path` for the end, `copied`: the program may never load it, or remove it."""
+    """Keep a copy (`copied`) of the package in the file `path` for the end: the program may never load it, or may remove it."""
     example = region.graph.example_inputs
     try:
         if example is None or _keeps_state(region.graph) or os.path.getsize(path) > MOST:
@@ -197,7 +197,8 @@ def _keep_package(later: Afterwards, region: CapturedGraph, path: str, copied: s
 
 
 def _keeps_state(exported: Any) -> bool:
-    """Whether a program writes to its own buffers. Only as it is made can its package be compared with it: a call changes either."""
+    """Whether a program writes to its own buffers. Its package can then be compared with it only when both are
+    new: a call changes either."""
     signature, graph = getattr(exported, "graph_signature", None), getattr(exported, "graph", None)
     if signature is None or graph is None:
         return False
@@ -206,13 +207,13 @@ def _keeps_state(exported: Any) -> bool:
 
 
 def _written(node: Any) -> list[Any]:
-    """What the operation of a `node` writes to, by its schema."""
+    """The arguments that the operation of a `node` writes to, by its schema."""
     arguments = getattr(getattr(node.target, "_schema", None), "arguments", ())
     return [value for one, value in zip(arguments, node.args, strict=False) if one.alias_info is not None and one.alias_info.is_write]
 
 
 def _origin(value: Any) -> str:
-    """The name of the input that `value` is a view of; of what is none, the input that it was first made of."""
+    """The name of the input that `value` is a view of; if it is not a view, the input that it was first computed from."""
     while isinstance(value, torch.fx.Node) and value.op != "placeholder":
         value = value.args[0] if value.args else None
     return value.name if isinstance(value, torch.fx.Node) else ""
@@ -228,7 +229,7 @@ class _Loaded:
         return getattr(self._loaded, name)
 
     def compare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Compare what it computes of these arguments with the exported program."""
+        """Compare its results for these arguments with those of the exported program."""
         found = accuracy.compare_package(self._region.graph, self._loaded, args, kwargs, self._tracker.rule)
         self._tracker.judged(self._region, found)
 
@@ -247,8 +248,8 @@ class _Loaded:
 
 
 def snapshot(gm: Any, copies: dict[Any, Any] | None = None) -> Any:
-    """The graph `gm` as it is now, with what its higher-order operations call: the compiler's passes change those that they are given.
-    `copies` are those that were made of graphs already."""
+    """A copy of the current graph `gm`, including the graphs that its higher-order operations call, since the compiler's passes change
+    graphs in place. `copies` maps graphs to copies already made."""
     known = {} if copies is None else copies
     copied = torch.fx.GraphModule(gm, copy.deepcopy(gm.graph))
     for name in [node.target for node in copied.graph.nodes if node.op == "get_attr"]:

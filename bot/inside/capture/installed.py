@@ -1,6 +1,6 @@
-"""Functions of the program's own that the compiler holds: lowerings, decompositions, patterns, what took the place of one of its own.
+"""The program's own functions that the compiler holds: lowerings, decompositions, patterns, replacements for the compiler's own functions.
 
-No traceback names the one that makes wrong numbers, or code that no compiler takes. Without it the graph alone does not fail.
+No traceback names one that produces wrong numbers, or code that no compiler accepts. Without it the graph alone does not fail.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from ..protocol import INSIDE
 
-# Whose modules hold them. What the configuration holds is captured by itself (`recipe.py`).
+# The packages whose modules hold them. Functions in the configuration are captured separately (`recipe.py`).
 _HOLDERS = ("torch._inductor", "torch._functorch", "torch._decomp")
 _CONFIGURATION = ("torch._inductor.config", "torch._functorch.config")
 _PATTERNS = "torch._inductor.pattern_matcher"  # whose objects are entries of tables
@@ -23,8 +23,8 @@ _DEEPEST = 6  # a table, its entry, its function, what that wraps
 
 
 def installed(file: str, given: Sequence[Any] = ()) -> tuple[list[int], list[str]]:
-    """The lines (from 1) at which those functions begin that the program's `file` defines, and the names at the top of the modules
-    beside it of those that they define. What is `given` counts as held as well."""
+    """The lines (from 1) of the program's `file` at which such functions begin, and the top-level names of those defined in the modules
+    next to it. Functions in `given` count as held as well."""
     file = os.path.abspath(file)
     seen: set[int] = set()
     lines: set[int] = set()
@@ -34,7 +34,7 @@ def installed(file: str, given: Sequence[Any] = ()) -> tuple[list[int], list[str
         for function in _functions(values, seen, _DEEPEST):
             written = function.__code__.co_filename
             path = os.path.abspath(written)
-            if written.startswith("<"):  # made from a text, or frozen
+            if written.startswith("<"):  # made from a string, or frozen
                 continue
             if path == file:
                 lines.add(function.__code__.co_firstlineno)
@@ -44,7 +44,7 @@ def installed(file: str, given: Sequence[Any] = ()) -> tuple[list[int], list[str
 
 
 def _is_beside(path: str, file: str) -> bool:
-    """Whether a module at `path` is one of the project that `file` is of."""
+    """Whether a module at `path` belongs to the same project as `file`."""
     below = path.startswith(os.path.join(os.path.dirname(file), ""))
     return below and not path.startswith(_OURS) and not {"site-packages", "dist-packages"}.intersection(path.split(os.sep))
 
@@ -66,7 +66,7 @@ def _functions(values: Iterable[Any], seen: set[int], depth: int) -> Iterator[Fu
 
 
 def _held(value: Any) -> list[Any]:
-    """What a table, a class of the compiler's, a pattern or a function leads to."""
+    """The objects that a table, a class of the compiler's, a pattern or a function leads to."""
     if isinstance(value, FunctionType):
         return [getattr(value, "__wrapped__", None), *(one for one in _closed_over(value) if callable(one))]
     if isinstance(value, (MethodType, staticmethod, classmethod)):
@@ -86,5 +86,5 @@ def _closed_over(function: FunctionType) -> Iterator[Any]:
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents
-        except ValueError:  # it is empty yet
+        except ValueError:  # still empty
             continue

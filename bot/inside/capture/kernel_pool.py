@@ -1,8 +1,8 @@
-"""Kernels for a GPU are compiled by torch's pool of processes in a capture, as they are for whoever runs the program.
+"""Compiles GPU kernels with torch's process pool during a capture, as in the user's own runs.
 
 Elsewhere our processes compile one kernel after the other, which keeps runs alike. A training step has hundreds of kernels, and compiling
-them is most of its run. But the pool says in words of its own what a kernel lacks, and where it cannot be started it has no kernel
-at all. So a kernel that it did not give is compiled in this process, as without a pool, and the error is the one of that.
+them is most of its run. But the pool reports a failed kernel in words of its own, and if it cannot be started there is no kernel at all.
+So a kernel that the pool does not deliver is compiled in this process, as without a pool, and that error counts.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ import torch
 from ..protocol import CUDA_ARCH
 from ..shortcuts import function_at
 
-# Processes of the pool, as torch has it, and processors below which starting one takes longer than it saves.
+# Maximum number of pool processes, as in torch, and the number of processors below which starting a pool takes longer than it saves.
 MOST, LEAST_PROCESSORS = 32, 4
 
 
 def is_of_use(inputs: Iterable[Any]) -> bool:
-    """Whether a graph with these `inputs` is compiled for a GPU that is there."""
+    """Whether a graph with these `inputs` is compiled for a GPU that exists."""
     return CUDA_ARCH not in os.environ and any(isinstance(one, torch.Tensor) and one.device.type == "cuda" for one in inputs)
 
 
 def is_in_use() -> bool:
-    """Whether a pool has begun in this process, so that the program took less time than with one kernel after the other."""
+    """Whether a pool was started in this process, so that the program took less time than with one kernel after the other."""
     return begin.cache_info().currsize > 0 and begin()
 
 
 @functools.cache
 def begin() -> bool:
-    """Have a pool started in the background, where there are processors for it, and say so; until it is ready kernels are compiled here.
+    """Start a pool in the background if there are enough processors for it, and return whether it was; until it is ready, kernels are
+    compiled here.
 
     Raises:
         AttributeError: this torch compiles kernels in another way.
@@ -57,7 +58,7 @@ def begin() -> bool:
     @functools.wraps(compile_kernel)
     def triton(self: Any, kernel_name: str, source_code: str, *args: Any, **kwargs: Any) -> Any:
         made = compile_kernel(self, kernel_name, source_code, *args, **kwargs)
-        # torch keeps what it gave for this code, and gives it again
+        # torch caches what it returned for this code, and returns it again
         if isinstance(made, module.LambdaFuture) and not getattr(made.result_fn, "falls_back", False):
             again = functools.partial(here, self, kernel_name, source_code, *args, **kwargs)
             made.result_fn = _or(made.result_fn, again, functools.partial(forget, source_code))
@@ -75,7 +76,7 @@ def _or(pooled: Callable[[], Any], here: Callable[[], Any], forget: Callable[[],
             return pooled()
         except Exception:
             forget()
-        # outside of the handler: what the pool said must not stand in the traceback
+        # outside the handler: the pool's message must not be in the traceback
         return here()
 
     result.falls_back = True  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""Python text for a value: what can be written down without the user's definitions."""
+"""Python text for values that can be written without the user's definitions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import torch
 
 
 def scalar(value: Any) -> str | None:
-    """Python text for a number, a string or one of torch's constants; None where `value` is none of these, or of a subclass."""
-    # their subclasses print otherwise, and would be of another type
+    """Python text for a number, a string or one of torch's constants; None if `value` is none of these, or of a subclass."""
+    # subclasses print differently, and the text would have another type
     if type(value) is str:
         return f'"{value}"' if repr(value) == f"'{value}'" and '"' not in value else repr(value)
     if type(value) in (float, complex):
@@ -29,10 +29,10 @@ def scalar(value: Any) -> str | None:
 
 
 def number(value: float | complex) -> str:
-    """Python text for a `value` that may be infinite or no number."""
+    """Python text for a `value` that may be infinite or NaN."""
     if isinstance(value, complex):
         parts = (value.real, value.imag)
-        # `1-0j` is 1+0j, and `-1j` is -0-1j: zeros beside a sign need the call
+        # `1-0j` is 1+0j, and `-1j` is -0-1j: with signed zeros, `complex(...)` is needed
         if all(math.isfinite(part) and str(part) != "-0.0" for part in parts) and (value.real or value.imag >= 0):
             return repr(value)
         return f"complex({', '.join(map(number, parts))})"
@@ -42,12 +42,12 @@ def number(value: float | complex) -> str:
 
 
 def device_text(device: torch.device) -> str:
-    """`cuda` for the first `device` of its kind: what people write, and what still works on a machine with one."""
+    """`cuda` for the first `device` of its kind: that is what people write, and it still works on a machine with one."""
     return device.type if device.index in (None, 0) else f"{device.type}:{device.index}"
 
 
 def container(value: Any, write: Callable[[Any], str]) -> str | None:
-    """Python text for a list, tuple, set or dict, whose items `write` writes; None where `value` is none of these, or of a subclass."""
+    """Python text for a list, tuple, set or dict, with items written by `write`; None if `value` is none of these, or of a subclass."""
     if type(value) is dict:
         return "{" + ", ".join(f"{write(key)}: {write(item)}" for key, item in value.items()) + "}"
     if type(value) not in (list, tuple, set):
@@ -59,11 +59,11 @@ def container(value: Any, write: Callable[[Any], str]) -> str | None:
 
 
 class NoText(Exception):
-    """There is no Python text for a value."""
+    """A value has no Python text."""
 
 
 def text_of(value: Any) -> str | None:
-    """Python text that makes an equal `value` without the user's definitions, or None where there is none."""
+    """Python text that makes an equal `value` without the user's definitions, or None if there is none."""
     try:
         return _text_of(value)
     except NoText:
@@ -84,7 +84,7 @@ def _text_of(value: Any) -> str:
 
 
 def _importable(value: Any) -> str | None:
-    """`torch.a.b` for a function or class that torch itself holds under that name."""
+    """`torch.a.b` for a function or class that torch itself has under that name."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if not module or not name or (not module.startswith("torch.") and module != "torch") or "<" in name:
         return None
@@ -92,7 +92,7 @@ def _importable(value: Any) -> str | None:
 
 
 def is_at(module: str, name: str, value: Any) -> bool:
-    """Whether an imported `module` holds this very `value` under a `name` with dots."""
+    """Whether an imported `module` has this very `value` under a dotted `name`."""
     found: Any = sys.modules.get(module)
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -100,7 +100,7 @@ def is_at(module: str, name: str, value: Any) -> bool:
 
 
 def installed(module: str | None) -> bool:
-    """Whether a module comes with the interpreter or its packages, so that an import finds it anywhere."""
+    """Whether a `module` comes with the interpreter or its packages, so that it can be imported anywhere."""
     found = sys.modules.get(module or "")
     if found is None or module is None or module == "__main__":
         return False

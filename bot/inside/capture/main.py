@@ -1,4 +1,4 @@
-"""The rerun of the user's program with the hooks in place.
+"""Runs the user's program again with the hooks installed.
 
 Reads a `CaptureOrder` from a JSON file. Writes into its directory a region file for each graph that failed, and `RunFacts`: how the
 program ended.
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 def main(arguments: list[str]) -> None:
-    """Run the program of the order in the file `arguments[0]` and write what was seen. Leaves as the program would have left."""
+    """Run the program of the order in the file `arguments[0]` and write what was seen. Exits as the program would have."""
     with open(arguments[0], encoding="utf-8") as file:
         order = decode(CaptureOrder, json.load(file))
     run_file = os.path.join(order.out, RUN_FILE)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=False, chain=False)
     if order.file:
-        # it sets them before it imports torch, and so have we to
+        # the program sets them before it imports torch, so we have to as well
         with contextlib.suppress(OSError, SyntaxError, ValueError):
             environment.state(read_source(order.file))
     unusable = _unusable_torch()
@@ -48,8 +48,8 @@ def main(arguments: list[str]) -> None:
     tracker = begin.tracker_for(order)
     facts: RunFacts = {"status": "infra", "versions": warm.versions(sys.modules["torch"])}
     errors: list[tuple[str, str]] = []  # that a test runner catches, each with the name of its test
-    held: tuple[list[int], list[str]] = [], []  # what the compiler held when the first test failed: it may be taken down behind that
-    behind = ""  # the compiler's exception that the program handled when it ended
+    held: tuple[list[int], list[str]] = [], []  # what the compiler held when the first test failed: it may be removed afterwards
+    behind = ""  # the compiler's exception that the program was handling when it ended
     looked = LookedIn()
     try:
         begin.watch(tracker)
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> None:
 
         def on_error(error: BaseException, test: str) -> None:
             nonlocal held
-            looked.note()  # pytest takes it back at its end
+            looked.note()  # pytest restores it at its end
             if not errors:
                 with shortcut("looking for functions of the program's that the compiler holds"):
                     held = installed(order.file or "", tracker.decompositions)
@@ -104,7 +104,7 @@ def main(arguments: list[str]) -> None:
 
 
 def _turned_off() -> str:
-    """The setting that keeps the compiler from anything, as it is written; empty where none does."""
+    """The setting that turns the compiler off, as it is written; empty if there is none."""
     variables = [f"{name}=1" for name in ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE") if os.environ.get(name) == "1"]
     return next(iter(variables), "torch._dynamo.config.disable" if _is_set("disable") else "")
 
@@ -115,14 +115,14 @@ def _is_set(name: str) -> bool:
 
 
 def _runs_pytest(script: str | None) -> bool:
-    """Whether a script names the function that runs pytest: importing pytest takes a while, and few programs have it."""
+    """Whether a script names the function that runs pytest: importing pytest takes a while, and few programs use it."""
     with contextlib.suppress(OSError, SyntaxError, ValueError):
         return script is not None and "pytest.main" in read_source(script)
     return False
 
 
 def _may_be_wrong(facts: RunFacts, tracker: Tracker) -> bool:
-    """Whether the program ended as one does whose numbers are wrong: well, or by a verdict of its own."""
+    """Whether the program ended the way one with wrong numbers does: normally, or by its own verdict."""
     if tracker.written or not tracker.calls or facts["behind"]:
         return False
     raised = facts["status"] == "raised" and (facts["tolerance"] is not None or not _raised_by_torch(facts["text"]))
@@ -130,16 +130,16 @@ def _may_be_wrong(facts: RunFacts, tracker: Tracker) -> bool:
 
 
 def _raised_by_torch(text: str) -> bool:
-    """Whether the innermost frame of a traceback is torch's, but for what it has for comparing."""
+    """Whether the innermost frame of a traceback is torch's, except its testing code."""
     last = text.rpartition('\n  File "')[2].partition('"')[0].replace(os.sep, "/")
     return "/torch/" in last and "/torch/testing/" not in last
 
 
 def _compare(facts: RunFacts, tracker: Tracker, run_file: str) -> None:
-    """Compare the graphs that the program compiled, and write into `run_file` what became of that beside the `facts`."""
+    """Compare the graphs that the program compiled, and write the result into `run_file` together with the `facts`."""
     tolerance = facts["tolerance"] if facts["status"] != "ok" else None
     if facts["status"] != "ok":
-        # where the program compares for itself, its own tolerance decides, and whole numbers count
+        # if the program compares by itself, its own tolerance decides, and integers count
         tracker.rule = replace(tracker.rule, strict=True, tolerance=None if tolerance is None else tuple(tolerance))
     facts = {**facts, "compared": None, "ended": time.monotonic()}
     # what dies from here on is not the program
@@ -154,7 +154,7 @@ def _compare(facts: RunFacts, tracker: Tracker, run_file: str) -> None:
 
 
 def _unusable_torch() -> str:
-    """Why the torch of this interpreter cannot be used; empty where it can."""
+    """Why the torch of this interpreter cannot be used; empty if it can."""
     try:
         found = str(getattr(importlib.import_module("torch"), "__version__", "of no version"))
     except ImportError as error:

@@ -1,6 +1,6 @@
-"""How the user's program was compiled and called: what must not get lost on the way from a graph to a script.
+"""How the user's program was compiled and called: what must not be lost on the way from a graph to a script.
 
-Read from torch's state at the moment a graph is handed to a backend. Values are Python text.
+Read from torch's state at the moment a graph is passed to a backend. Values are Python text.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _NOT_OURS = {
 
 
 def described(value: Any) -> dict[str, Any]:
-    """An object `value` of the user: its text where it has one, else the names of the user's program that lead to it.
+    """A user's object `value`: its text if it has one, otherwise the names in the user's program that lead to it.
 
-    `expressions` are Python texts to try, best first; `wanted` the top-level names that they need; `source` the text of
-    its definition with what it closes over, for objects made inside a function.
+    `expressions` are Python texts to try, best first; `wanted` the top-level names that they need; `definitions` the statements that
+    define it with what it closes over, for objects made inside a function.
     """
     text = text_of(value)
     if text is not None:
@@ -49,7 +49,7 @@ def described(value: Any) -> dict[str, Any]:
         expressions.append(own["expression"])
     name = getattr(value, "__qualname__", None) or kind.__qualname__
     if wanted and not hasattr(value, "__qualname__") and installed(kind.__module__):
-        name = wanted[0]  # a functools.partial or the like says nothing; its name in the script does
+        name = wanted[0]  # a functools.partial or the like has no telling name; its name in the script does
     definitions_of = own["statements"] if own else []
     return {"text": None, "name": name.rsplit(".", 1)[-1], "expressions": expressions, "wanted": wanted, "definitions": definitions_of}
 
@@ -57,7 +57,7 @@ def described(value: Any) -> dict[str, Any]:
 def config_entries() -> dict[str, Any]:
     """Each entry of the inductor, dynamo and functorch configs that differs from its default: full name -> description.
 
-    The default is that of an environment without settings: whoever runs the repro has none.
+    The default is that of an environment without settings, since whoever runs the repro has none.
     """
     found: dict[str, Any] = {}
     for module_name, skipped in _NOT_OURS.items():
@@ -71,12 +71,12 @@ def config_entries() -> dict[str, Any]:
                 continue
             try:
                 with warnings.catch_warnings():
-                    # reading a deprecated entry warns, and the program may have made warnings errors
+                    # reading a deprecated entry warns, and the program may have turned warnings into errors
                     warnings.simplefilter("ignore")
                     value = operator.attrgetter(name)(module)
             except AttributeError:
                 continue
-            # a variable that is no setting is the machine's
+            # environment variables that are not settings belong to the machine
             if not any(value is default or _equal(value, default) for default in environment.unassigned(defaults.get(name, entry))):
                 found[f"{module_name}.{name}"] = described(value)
     return found
@@ -90,7 +90,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def contexts() -> list[str]:
-    """The `with` expressions that were in force."""
+    """The `with` expressions in force."""
     found = []
     if torch.is_inference_mode_enabled():
         found.append("torch.inference_mode()")
@@ -102,7 +102,7 @@ def contexts() -> list[str]:
     return found
 
 
-# Switches of torch.backends that decide which kernels are taken, and how they are at the start.
+# Switches of torch.backends that decide which kernels are used, with their initial values.
 _SWITCHES = {
     "torch.backends.mkldnn.enabled": True,
     "torch.backends.mkldnn.deterministic": False,
@@ -114,7 +114,7 @@ _SWITCHES = {
     "torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction": True,
     "torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction": True,
 }
-# Kernels of scaled_dot_product_attention, all of them on at the start.
+# Kernels of scaled_dot_product_attention; initially all of them are enabled.
 _ATTENTIONS = ("flash", "mem_efficient", "math", "cudnn")
 
 
@@ -143,17 +143,17 @@ def setup() -> list[str]:
 
 
 def _memory_caps() -> list[str]:
-    """How much of each GPU the allocator may take, where that was said: what runs out of memory may do so by that alone."""
+    """How much of each GPU's memory the allocator may use, if that was set: this alone may make a program run out of memory."""
     cuda = torch.cuda
     if not hasattr(cuda, "get_per_process_memory_fraction") or not cuda.is_initialized():
         return []
-    # what torch gives back is a number of bytes by another
+    # torch computes the share it returns from a number of bytes
     shares = {device: round(cuda.get_per_process_memory_fraction(device), 6) for device in range(cuda.device_count())}
     return [f"torch.cuda.set_per_process_memory_fraction({share}, {device})" for device, share in shares.items() if 0 < share < 1]
 
 
 def _process_group() -> list[str]:
-    """A group of as many ranks in which this process is the same one, and nobody else is needed."""
+    """A process group of the same size in which this process has the same rank, and no other process is needed."""
     distributed = torch.distributed
     if not distributed.is_available() or not distributed.is_initialized():
         return []

@@ -1,8 +1,8 @@
 """What the hook points have seen: each graph until it has proved healthy.
 
-One that fails is written at once as a *region*: the graph, how it was compiled and called, and real inputs where they matter. PyTorch's
-dumpers are called too, at the same moment; their files are kept beside ours, but nothing is read from them (docs/capture.md says what they
-lose).
+A graph that fails is written immediately as a *region*: the graph, how it was compiled and called, and real inputs if they matter.
+PyTorch's dumpers are called too, at the same moment; their files are kept next to ours, but nothing is read from them (docs/capture.md
+says what they lose).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .captured_graph import CapturedGraph, returning
 from .child_errors import ChildErrors
 from .escaped import Escaped
 
-# So many calls behind its first are compared of a region, and no more once that has taken so many seconds in all.
+# Number of later calls of a region that are compared, and the total seconds after which no more are.
 _LATER_CALLS, _LATER_SECONDS = 16, 60.0
 
 
@@ -36,32 +36,32 @@ class Tracker:
     out: str
     check: bool  # compare each region with eager and fp64 at its first call
     rule: accuracy.ComparisonRule
-    beforehand: bool  # write each region before it is compiled: the process may die of it
+    beforehand: bool  # write each region before it is compiled, since the process may die of it
     dump: bool  # call PyTorch's dumpers too
     escaped: Escaped
-    as_eager: bool = False  # compiled code draws the random numbers that eager draws
-    fall_back: bool = False  # what the compiler refuses is run in eager
-    synchronous: bool = False  # write each region before its first call: what that leaves of the device may not be read any more
+    as_eager: bool = False  # compiled code draws the same random numbers as eager
+    fall_back: bool = False  # what the compiler rejects runs in eager
+    synchronous: bool = False  # write each region before its first call, after which the device may not be readable any more
     calls: int = 0
     written: int = 0
-    dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo handed over, or the last one
+    dynamo: CapturedGraph | None = None  # the innermost graph that Dynamo passed on, or the last one
     aoti: int = 0  # depth of AOTInductor calls
     kwargs: dict[str, Any] | None = None
     dumping: list[int] = field(default_factory=list)  # processes that write PyTorch's dumps
-    errors: tuple[float, float] | None = None  # against float64, of compiled and eager, where compiled is farthest for what eager is
+    errors: tuple[float, float] | None = None  # of compiled code and eager against float64, where compiled code is worst relative to eager
     blame: Blame = field(default_factory=lambda: Blame(node_names))
-    decompositions: list[Any] = field(default_factory=list)  # functions that the program gave to an exported program
+    decompositions: list[Any] = field(default_factory=list)  # functions that the program passed to an exported program
     later: Afterwards | None = None  # keeps first calls, to compare them when the program has ended
     later_calls: bool = False  # compare later calls, too
     whole: bool = False  # integral or boolean results differ, which do not count
-    broke: bool = False  # some call could not be held against float64: eager refuses what compiled code takes, say
+    broke: bool = False  # some call could not be compared with float64: for example, eager rejects what compiled code accepts
     again: bool = False  # some region was called more than once
     comparing: float = 0.0  # seconds spent on later calls
 
     def judged(self, region: CapturedGraph, found: accuracy.Compared, inputs: Sequence[Any] | None = None) -> None:
-        """Note what comparing a `region` on these `inputs` (None: its own) has `found`, and write it where its numbers are wrong."""
+        """Record what comparing a `region` on these `inputs` (None: its own) has `found`, and write it if its numbers are wrong."""
         self.broke = self.broke or found.broke or found.unmeasured
-        # of a program whose calls were not all compared they tell nothing
+        # they mean nothing if not all calls of the program were compared
         self.errors = None if self.broke else errors.farther(self.errors, found.errors)
         self.whole = self.whole or found.whole
         if found.wrong:
@@ -70,8 +70,8 @@ class Tracker:
             self.flag(region, "accuracy", inputs)
 
     def compare_later(self) -> bool:
-        """Compare what first calls were kept, and write the regions whose numbers are wrong into a directory of their own, below this one.
-        Whether all of them could be compared."""
+        """Compare the first calls that were kept, and write the regions with wrong numbers into a subdirectory. Returns whether all of
+        them could be compared."""
         self.out, self.written, self.dump = os.path.join(self.out, COMPARED_DIR), 0, False
         os.makedirs(self.out, exist_ok=True)
         return self.later is not None and self.later.compare(self.rule, self.judged)
@@ -82,7 +82,7 @@ class Tracker:
         os.register_at_fork(after_in_child=self.enter_child)
 
     def enter_child(self) -> None:
-        """From here on this is a process that the program started: what it writes has a place of its own."""
+        """Mark this as a process that the program started: its files go to a separate place."""
         self.out, self.written, self.calls, self.later = self.child.enter(), 0, 0, None
         self.escaped.listener = self.child.record
 
@@ -92,8 +92,8 @@ class Tracker:
         self.child.reached()
 
     def flag(self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None, error: Exception | None = None) -> str | None:
-        """Write a region that failed (`how`) with this `error` on these `inputs` (None: its own); the file's path. Each failure of
-        a graph is written once."""
+        """Write a `region` that failed (`how`) with this `error` on these `inputs` (None: its own); returns the file's path. Each failure
+        of a graph is written once."""
         if region.failed not in ("", "pending"):
             return None
         region.failed = how
@@ -127,7 +127,7 @@ class Tracker:
                 facts["graph"] = fx_reader.read_graph(region.graph, real, blob_dir=blobs)
         except fx_reader.Unreadable as error:
             facts["reason"] = str(error)
-        except Exception as error:  # a fault of ours must not take the place of the program's own failure
+        except Exception as error:  # a fault of ours must not replace the program's own failure
             facts["reason"] = f"{type(error).__name__}: {error}"
         path = os.path.join(self.out, f"{name}.json")
         write_json(path, facts)
@@ -136,14 +136,14 @@ class Tracker:
         return path
 
     def _rule(self, compared: accuracy.Compared) -> dict[str, Any]:
-        """By which rule numbers were found wrong: the program's own comparison, which counts integers too, or PyTorch's."""
+        """The rule by which numbers were found wrong: the program's own comparison, which counts integers too, or PyTorch's."""
         given = self.rule
         if given.tolerance is not None and not compared.own:
             return {"strict": False, "tolerance": None}
         return {"strict": given.strict, "tolerance": given.tolerance}
 
     def pytorch_dump(self, region: CapturedGraph) -> None:
-        """PyTorch's own dump of the graph of a `region` that failed to compile, beside what goes on."""
+        """Start PyTorch's own dump of the graph of a `region` that failed to compile, in the background."""
         root = os.path.join(self.top, "pytorch")
         self.dumping.append(dumps.begin(root, region.hook, region.graph, region.inputs, region.compiler))
 
@@ -151,7 +151,8 @@ class Tracker:
     def watching(
         self, region: CapturedGraph, how: Failed, inputs: Sequence[Any] | None = None, *, beforehand: bool = False
     ) -> Iterator[None]:
-        """An exception that passes is the failure of this `region`: `how`, `inputs` see `flag`. `beforehand`: it is written before."""
+        """Treat an exception that passes as the failure of this `region`; for `how` and `inputs` see `flag`. With `beforehand`, the region
+        is written first."""
         self.child.reached()
         pending = self.flag(region, "pending", inputs) if beforehand else None
         try:
@@ -169,7 +170,7 @@ class Tracker:
                 os.unlink(pending)
 
     def _settle(self, region: CapturedGraph, how: Failed, pending: str) -> None:
-        """The `region` that is in the file `pending` has failed."""
+        """Mark the `region` in the file `pending` as failed."""
         region.failed = how
         with open(pending, encoding="utf-8") as file:
             facts = json.load(file)
@@ -190,7 +191,7 @@ class Tracker:
                 if self.later_calls and times <= _LATER_CALLS:
                     self._compare_again(region, compiled, args, boxed)
             if worked and boxed:
-                return compiled(*args)  # holding its inputs would keep what it frees on its way
+                return compiled(*args)  # holding its inputs would keep alive what it frees on its way
             if worked:
                 with self.watching(region, "run", list(args)):
                     return compiled(*args)
@@ -211,7 +212,7 @@ class Tracker:
         return call
 
     def _compare_again(self, region: CapturedGraph, compiled: Callable[..., Any], args: Sequence[Any], boxed: bool) -> None:
-        """A later call of a `region` that was right so far."""
+        """Compare a later call of a `region` that was right so far."""
         if region.failed or self.comparing > _LATER_SECONDS:
             return
         began = time.monotonic()
@@ -228,8 +229,8 @@ class Tracker:
 
 
 def _copies(inputs: Sequence[Any]) -> list[Any] | None:
-    """Copies of the inputs of a call. None where they cannot be had, as of a kind of tensor that refuses to be copied: the program never
-    asked for that."""
+    """Copies of the inputs of a call. None if they cannot be made, as for a tensor type that refuses to be copied: the program never asked
+    for copies."""
     try:
         return accuracy.clones(inputs)
     except Exception:
