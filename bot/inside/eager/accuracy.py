@@ -1,10 +1,11 @@
 """Whether a compiled graph computes wrong numbers, by PyTorch's rule.
 
-`torch._dynamo.utils.same`: compiled against eager within the tolerance, or no worse than eager is against float64.
-Each run starts from the same seed. What a healthy program may do is not a difference: results that eager itself does not
-repeat (uninitialized memory), a compiled call that raises (another failure), results for which the rule would not let rounding
-pass (`noise.stretched`: one number that eager rounded well by chance). What a call writes to its inputs is a result as well.
-Where float64 cannot be had, or eager draws random numbers, eager moved by its own rounding stands for it: compiled has to be outside.
+The rule is `torch._dynamo.utils.same`: compiled agrees with eager within the tolerance, or is no worse than eager against float64. Each
+run starts from the same seed. What a healthy program may do is not a difference: results that eager itself does not reproduce
+(uninitialized memory), a compiled call that raises (a different failure), results for which the rule would reject mere rounding
+(`noise.stretched`: one number that eager happened to round well). What a call writes to its inputs counts as a result. If float64 is not
+available, or if eager draws random numbers, eager perturbed by its own rounding takes its place, and compiled has to be outside that
+range.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ from .fp64 import drew, keeping_tensors, random_state
 from .uninitialized import code_of, made_to_differ
 
 SEED = 0
-# A gradient vanishes where it is smaller than so many times eager's error in it.
+# A gradient vanishes if it is smaller than this many times eager's error in it.
 _VANISHING = 10
 
 
 def clones(inputs: Sequence[Any]) -> list[Any]:
-    """Copies of the inputs that keep strides, whether a gradient is required, and which are leaves."""
+    """Copies of the `inputs` that keep their strides, whether they require gradients, and which are leaves."""
     retain = importlib.import_module("torch._dynamo.debug_utils").clone_inputs_retaining_gradness
     with torch.enable_grad():
         copies = list(retain(list(inputs)))
         for index, value in enumerate(inputs):
             if isinstance(value, torch.Tensor) and not value.is_leaf:
                 made = copies[index].clone()
-                # a layout that only a leaf can have, of overlapping elements, is worth more
+                # an overlapping layout, which only a leaf can have, matters more
                 copies[index] = made if made.stride() == value.stride() else copies[index]
         return copies
 
@@ -46,13 +47,13 @@ def clones(inputs: Sequence[Any]) -> list[Any]:
 class Compared:
     """How compiled results compare with eager's.
 
-    `wrong` are the positions of tensors, of all that were compared, that are wrong. `own`: by the program's own tolerance. `near`: eager
-    is so near to float64 there that a tolerance alone tells right from wrong. `errors` are root mean squares against float64, of the
-    compiled tensor and of eager's, where compiled is farthest from it for what eager is. `unmeasured`: they tell nothing, as a result is in
-    fewer bits in float64 too, or an infinity or NaN is something else in the other. `broke`: one of the runs raised, so nothing was
-    compared. `written` are inputs, by position, that the graph writes to and does not return: they count as results behind those that it
-    returns; none are named where none is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the results. `whole`:
-    nothing is wrong that counts, but integral or boolean results are, which do not count by this rule.
+    `wrong`: positions of the wrong tensors among all that were compared. `own`: wrong by the program's own tolerance. `near`: eager is so
+    close to float64 there that a tolerance alone tells right from wrong. `errors`: root mean squares against float64, of the compiled
+    tensor and of eager's, where compiled is worst relative to eager. `unmeasured`: the errors mean nothing, because a result has low
+    precision in the float64 run too, or only one of the two results has an infinity or NaN somewhere. `broke`: one of the runs raised, so
+    nothing was compared. `written`: positions of inputs that the graph writes to and does not return; they count as results after those
+    that it returns, and are listed only if one of them is wrong. `weighted`: gradients are wrong, but only those of a weighted sum of the
+    results. `whole`: nothing that counts is wrong, but integral or boolean results, which do not count by this rule, are.
     """
 
     wrong: tuple[int, ...] = ()
@@ -76,12 +77,11 @@ def compare_graph(
     rule: ComparisonRule,
     backend: Callable[..., Any] | None,
 ) -> Compared:
-    """How `compiled` and the graph `gm` that it came from compare on these inputs by this `rule`.
+    """Compare `compiled` with the graph `gm` that it came from, on these `inputs`, by this `rule`.
 
-    `boxed`: it takes its arguments in one list. `backward`: gradients are compared, too. `backend` compiles the graph anew.
-
-    A graph that draws random numbers is compiled once more so that it draws eager's numbers: Inductor's own generator
-    gives other ones, which is no bug.
+    `boxed`: it takes its arguments in one list. `backward`: gradients are compared, too. `backend` compiles the graph again. A graph that
+    draws random numbers is compiled once more so that it draws eager's numbers: Inductor's own generator gives different ones, which is
+    not a bug.
     """
     if backend is not None and drawing.draws(gm.graph):
         with importlib.import_module("torch._inductor.config").patch(fallback_random=True):
@@ -120,8 +120,8 @@ def _compare(gm: Any, compiled: Callable[..., Any], inputs: Sequence[Any], boxed
 def compare_package(
     exported: Any, loaded: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rule: ComparisonRule
 ) -> Compared:
-    """The same for a `loaded` AOTInductor package and the `exported` program it was made from, called with `args` and `kwargs`,
-    by this `rule`."""
+    """Like `compare_graph` for a `loaded` AOTInductor package and the `exported` program it was made from, called with `args` and
+    `kwargs`, by this `rule`."""
     mapping = importlib.import_module("torch.utils._pytree").tree_map
 
     def run(function: Callable[..., Any]) -> list[Any]:
@@ -145,15 +145,15 @@ def _compare_results(
     run_precise: Callable[[], list[Any]],
     rule: ComparisonRule,
 ) -> Compared:
-    """Whether `run` gives other results for what was compiled than for the module, and the same ones for the module again, though
-    uninitialized memory holds something else."""
+    """Whether `run` gives different results for the compiled form than for the module, while the module reproduces its own results even if
+    uninitialized memory contains something else."""
     eager = _Watched(module)
     try:
         expected, actual = run(eager), run(compiled)
     except Exception:
         return Compared(broke=True)
     precise = None
-    if not eager.drew:  # random numbers are not the same in float64
+    if not eager.drew:  # random numbers differ in float64
         with contextlib.suppress(Exception):  # integer-only operators and the like have no float64 form
             precise = run_precise()
     if precise is None and not rule.same(expected, actual):
@@ -184,7 +184,7 @@ def tensors_of(tree: Any) -> list[torch.Tensor]:
 
 
 class _Watched:
-    """A callable that knows whether its calls drew random numbers."""
+    """A callable that records whether its calls drew random numbers."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -198,18 +198,18 @@ class _Watched:
 
 
 class _OnSameInputs:
-    """Calls of one function after another on copies of the same `inputs`, the first of them eager's. `backward`: gradients are taken."""
+    """Calls functions on copies of the same `inputs`; the first one is eager. `backward`: also computes gradients."""
 
     def __init__(self, inputs: Sequence[Any], backward: bool) -> None:
         self.inputs, self.backward = inputs, backward
         self.weighted = False  # gradients are those of a weighted sum
-        self.returned = 0  # tensors
+        self.returned = 0  # number of returned tensors
         self.written: tuple[int, ...] | None = None  # positions of the inputs that eager wrote to and does not return
         self.gradients_vanish = False
         self._gradients: list[Any] = []  # eager's
 
     def results(self, function: Callable[..., Any], inputs: Sequence[Any] | None = None) -> list[Any]:
-        """Tensors that a call yields, what it wrote to its inputs (`self.inputs` if None), and their gradients."""
+        """The tensors that a call returns, the inputs that it wrote to (of `self.inputs` if None), and their gradients."""
         testing = importlib.import_module("torch._dynamo.testing")
         given = self.inputs if inputs is None else inputs
         with torch.random.fork_rng():
@@ -238,7 +238,7 @@ class _OnSameInputs:
             return [x.detach() for x in results]
 
     def note_exact(self, results: Sequence[Any]) -> None:
-        """Whether gradients vanish, from the `results` in float64: most of eager's are no more than its rounding."""
+        """Record whether gradients vanish, given the `results` in float64: most of eager's are no more than its rounding."""
         count = len(self._gradients)
         pairs = list(zip(self._gradients, results[-count:], strict=False)) if count and len(results) > count else []
         self.gradients_vanish = 2 * sum(_is_rounding(ours, exact) for ours, exact in pairs) > count > 0
@@ -246,23 +246,23 @@ class _OnSameInputs:
 
 
 def _was_written(value: Any, before: Any) -> bool:
-    """Whether an input holds something else than `before`. Its version alone does not tell: batch_norm writes behind autograd's back."""
+    """Whether an input differs from `before`. Its version alone is not enough: batch_norm writes without autograd knowing."""
     if not isinstance(value, torch.Tensor) or (value.is_leaf and value.requires_grad):
         return False
     try:
         return not (torch.equal(value, before) or torch.allclose(value, before, rtol=0, atol=0, equal_nan=True))
-    except Exception:  # of a type or layout that nothing compares
+    except Exception:  # a type or layout that nothing compares
         return False
 
 
 def _weighted_loss(out: Any) -> Any:
-    """A sum in which each number has a weight of its own. What a softmax or a normalization returns has a sum that does not change."""
+    """A sum in which each number has its own weight. The plain sum of what a softmax or a normalization returns is constant."""
     tensors = [x for x in tensors_of(out) if x.requires_grad]
     return sum((x.abs() if x.is_complex() else x).flatten().double().cumsum(0).mean() / x.numel() for x in tensors if x.numel())
 
 
 def _is_rounding(ours: Any, exact: Any) -> bool:
-    """Whether a gradient of eager's is no farther from zero than rounding takes it."""
+    """Whether a gradient of eager's is no farther from zero than its rounding error."""
     if ours.shape != exact.shape or ours.is_complex() or not ours.is_floating_point():
         return False
     return bool(exact.double().norm() <= _VANISHING * (ours.double() - exact.double()).norm())
@@ -272,16 +272,16 @@ def _is_rounding(ours: Any, exact: Any) -> bool:
 class ComparisonRule:
     """When two results differ.
 
-    Without `tolerance`: PyTorch's rule, `same` with the configured tolerance. With one (`(rtol, atol)`, or `()` for the
-    defaults of `torch.testing.assert_close`): the program's own, where eager satisfies that against float64; else PyTorch's.
-    `strict`: integral and boolean tensors count too.
+    Without `tolerance`: PyTorch's rule, `same` with the configured tolerance. With one (`(rtol, atol)`, or `()` for the defaults of
+    `torch.testing.assert_close`): the program's own if eager satisfies it against float64, otherwise PyTorch's. `strict`: integral and
+    boolean tensors count too.
     """
 
     strict: bool = False
     tolerance: tuple[float, ...] | None = None
 
     def same(self, expected: Sequence[Any], actual: Sequence[Any], precise: Sequence[Any] | None = None) -> bool:
-        """Whether the lists of tensors `expected` and `actual` agree; `precise` is what float64 gives, where that could be had."""
+        """Whether the lists of tensors `expected` and `actual` agree; `precise` are the float64 results, if available."""
         expected, actual = ([_readable(one) for one in results] for results in (expected, actual))
         if len(expected) != len(actual):
             return False
@@ -295,8 +295,8 @@ class ComparisonRule:
     def compare(
         self, expected: Sequence[Any], actual: Sequence[Any], precise: Sequence[Any] | None, moved: Sequence[Any] | None = None
     ) -> Compared:
-        """Which of the tensors `actual` are wrong, where `expected` is eager's. `precise`: see `same`. `moved`, where float64 could not be
-        had: what eager gives with each result moved by a unit in its last place."""
+        """Which of the tensors `actual` are wrong; `expected` are eager's. `precise`: see `same`. `moved`, if float64 is not available:
+        eager's results with each operation's result moved by a unit in its last place."""
         expected, actual = ([_readable(one) for one in results] for results in (expected, actual))
         if len(expected) != len(actual):
             return Compared(wrong=tuple(range(len(expected))) or (0,))
@@ -311,7 +311,7 @@ class ComparisonRule:
                 continue
             if exact is not None:
                 worst = errors.farther(worst, errors.of(one, other, exact[place]))
-            # the noise says how far compiled may be, as eager's own error against float64 does
+            # the noise shows how far off compiled may be, as eager's own error against float64 does
             known = None if reference is None else reference[place]
             if self._same(one, other, known) or not self._lets_rounding_pass(one, other, reference, place, known):
                 continue
@@ -331,14 +331,14 @@ class ComparisonRule:
         return precise if usable else None
 
     def _lets_rounding_pass(self, ours: Any, theirs: Any, reference: Sequence[Any] | None, place: int, exact: Any) -> bool:
-        """Whether a result that is as right as eager's would be the same; else that `theirs` differs says nothing."""
+        """Whether a result as accurate as eager's would pass; if not, a difference in `theirs` means nothing."""
         if reference is None or not isinstance(reference[place], torch.Tensor) or reference[place].shape != ours.shape:
             return True
         if not (ours.is_floating_point() or ours.is_complex()):
-            # the place of the largest of two numbers that are alike, say: of many numbers only some are so
+            # for example the index of the larger of two nearly equal numbers; only some of many numbers are that close
             moved = reference[place]
             return moved.dtype != ours.dtype or torch.equal(ours, moved) or rounding.is_beyond_rounding(ours, theirs, moved)
-        # the program's own tolerance decides where eager passes that; else the ratio of the two errors does
+        # the program's own tolerance decides if eager satisfies it; otherwise the ratio of the two errors does
         if self.tolerance is not None and exact is not None and self._close([exact.to(ours.dtype)], [ours]):
             return True
         return self._same(ours, noise.stretched(ours, reference[place]), exact)
@@ -349,7 +349,7 @@ class ComparisonRule:
         if self.tolerance is not None:
             if self._close([theirs], [ours]):
                 return True
-            # eager itself has to be right under this tolerance, or it proves nothing
+            # eager itself has to be right by this tolerance, or it proves nothing
             if exact is None or self._close([exact.to(ours.dtype)], [ours]):
                 return False
         utils, config = (importlib.import_module(f"torch._dynamo.{name}") for name in ("utils", "config"))
@@ -365,23 +365,23 @@ class ComparisonRule:
 
 
 def _differ(one: Any, other: Any) -> bool:
-    """Whether two tensors of whole numbers are not the same; what has another layout is not looked into."""
+    """Whether two tensors of whole numbers differ; other layouts are not compared."""
     alike = (one.shape, one.dtype) == (other.shape, other.dtype)
     return not alike or (one.layout is torch.strided is other.layout and not torch.equal(one, other))
 
 
 def _readable(tensor: Any) -> Any:
-    # types of eight bits hold numbers, but nothing computes with them
+    # eight-bit types hold numbers, but nothing computes with them
     small = isinstance(tensor, torch.Tensor) and tensor.is_floating_point() and tensor.dtype.itemsize < 2
     return tensor.float() if small else tensor
 
 
 def _in_double(tensor: Any) -> Any:
-    # PyTorch's rule compares errors only where what it takes for the truth is in float64
+    # PyTorch's rule compares errors only if its reference is in float64
     return tensor.double() if isinstance(tensor, torch.Tensor) and tensor.is_floating_point() else tensor
 
 
-# (rtol, atol) that a comparison of types with few digits allows.
+# (rtol, atol) that a comparison of low-precision types allows.
 _LOW = {torch.bfloat16: (1.6e-2, 1e-2), torch.float16: (1e-2, 1e-2)}
 
 
@@ -391,6 +391,6 @@ def _is_near(ours: Any, exact: Any) -> bool:
         return True
     tol = importlib.import_module("torch._dynamo.config").repro_tolerance
     rtol, atol = (max(tol, least) / noise.MARGIN for least in _LOW.get(ours.dtype, (0.0, 0.0)))
-    # what makes its own numbers in few bits does so in float64 as well
+    # code that creates its own low-precision numbers does so in the float64 run as well
     pairs = zip(parts(ours), parts(exact), strict=True)
     return all(torch.allclose(one.double(), other.double(), rtol=rtol, atol=atol, equal_nan=True) for one, other in pairs)

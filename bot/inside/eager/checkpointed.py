@@ -1,8 +1,8 @@
-"""Graphs that checkpoint, as eager has to run them.
+"""Graphs with checkpoints, in a form that eager can run.
 
-Dynamo writes a checkpoint as an operation of its own, which is made for AOTAutograd: called in eager it runs its body anew in the backward
-without the random numbers of the forward, so that dropout has another mask there. A checkpoint changes no number: its body, called once,
-says the same.
+Dynamo records a checkpoint as an operation made for AOTAutograd: called in eager, it runs its body again in the backward without the
+random numbers of the forward, so that dropout has a different mask there. A checkpoint changes no numbers, so its body is called once
+instead.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _CHECKPOINTS = frozenset({"tag_activation_checkpoint", "wrap_activation_checkpoi
 
 
 def plainly(gm: Any) -> Any:
-    """The graph module `gm`, or where it checkpoints a copy that calls what is checkpointed; parameters and buffers are shared."""
+    """The graph module `gm`; if it has checkpoints, a copy that calls their bodies directly, with shared parameters and buffers."""
     if not isinstance(gm, torch.fx.GraphModule) or not any(_is_checkpoint(node) for part in _graphs(gm) for node in part.graph.nodes):
         return gm
     plain = torch.fx.GraphModule(gm, copy.deepcopy(gm.graph))

@@ -1,10 +1,9 @@
-"""The compiler taken out: the eager control.
+"""The eager control: takes the compiler out.
 
-`torch.compile` becomes the identity, an exported program's `module()` the module that went in, an AOTInductor package a
-handle to it. A program that still fails then fails without the compiler, so its failure says nothing about the compiler.
-What the program asks of the compiler is counted: a control in which nobody called it controls nothing.
-Calls from inside torch (higher-order operations compile their own wrappers in eager mode) are left as they are: they belong
-to eager. Where that compile fails, the operation is run as plain Python (`plain_forms`).
+`torch.compile` becomes the identity, an exported program's `module()` the original module, an AOTInductor package a handle to it. A
+program that still fails then fails without the compiler, so its failure says nothing about the compiler. The program's calls of the
+compiler are counted: a control without any proves nothing. Calls from inside torch (higher-order operations compile their own wrappers in
+eager mode) are left alone: they belong to eager. If that compile fails, the operation is run as plain Python (`plain_forms`).
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ from . import lifetimes, plain_forms, uninitialized
 from .fp64 import EVALUATORS
 from .stand_ins import CompilerStub, Exported, Loaded
 
-# A program may ask these whether it is being compiled, and do something else then.
+# A program may ask these whether it is being compiled, and then behave differently.
 _ASKED = (("torch.compiler", "is_compiling"), ("torch.compiler", "is_dynamo_compiling"), ("torch._dynamo", "is_compiling"))
-# Calls what is assumed to be constant, for code that is traced.
+# Calls functions assumed to be constant, for traced code.
 _TRACER = "torch._dynamo.variables.functions"
-# Torch asks for it at each call of `torch.compile`, with `fullgraph` as well.
+# Torch reads it at each call of `torch.compile`, even with `fullgraph`.
 _DISABLE = "TORCHDYNAMO_DISABLE"
 _INSIDE = ("torch", "functorch", "torch_minify_inside")
-# How often torch has called an entry point of the compiler in this process, for an operation of its own.
+# How often torch has called an entry point of the compiler in this process for one of its own operations.
 _called_for_itself = 0
 
 
@@ -52,14 +51,14 @@ class _ExportResult(NamedTuple):
 
 
 def _module_of(program: Any) -> Any:
-    """The callable behind whatever a compiler of exported programs is given."""
+    """The callable behind whatever is passed to a compiler of exported programs."""
     if isinstance(program, Exported):
         return program.original
     return program.module() if isinstance(program, torch.export.ExportedProgram) else program
 
 
 def _replace(sort: Sort, stand_in: Callable[..., Any]) -> None:
-    """Put `stand_in`, which takes the original first, in the place of each entry point of one sort, for callers outside torch."""
+    """Put `stand_in`, which takes the original first, in place of each entry point of one sort, for callers outside torch."""
     for place in places(sort):
         owner, _, name = place.rpartition(".")
         with contextlib.suppress(ImportError, AttributeError):  # entry points come and go between versions
@@ -81,10 +80,10 @@ def _replace_one(owner: Any, name: str, stand_in: Callable[..., Any]) -> None:
 
 
 def take_out(precision: Precision | None = None, *, tells: bool = True) -> CompilerStub:
-    """Replace the entry points of the compiler in this process, for good. Returns what counts the calls made of them.
+    """Permanently replace the entry points of the compiler in this process. Returns the stub that counts the calls of them.
 
-    With a `precision`, what would be compiled is evaluated in that instead (see `fp64.evaluate`, which may raise
-    `Fp64Impossible` inside the program), and it is told there that it is being compiled, unless `tells` is False.
+    With a `precision`, what would be compiled is evaluated in that precision instead (see `fp64.evaluate`, which may raise
+    `Fp64Impossible` inside the program), and the program is told that it is being compiled, unless `tells` is False.
     """
     stub = CompilerStub(EVALUATORS[precision] if precision else None, tells=tells and precision is not None)
     _take_out_compile(stub)
@@ -97,10 +96,10 @@ def take_out(precision: Precision | None = None, *, tells: bool = True) -> Compi
 
 
 def _answer(stub: CompilerStub, owner: Any, name: str) -> None:
-    """Have callers outside torch be told by `stub` whether they are being compiled; torch itself runs as in eager."""
+    """Make `stub` tell callers outside torch whether they are being compiled; torch itself runs as in eager."""
     original = getattr(owner, name)
 
-    # Where torch compiles for itself, Dynamo knows the original, but has to be told not to trace what stands in its place.
+    # When torch compiles for itself, Dynamo knows the original, but has to be told not to trace its replacement.
     @torch.compiler.assume_constant_result
     @functools.wraps(original)
     def asked() -> Any:
@@ -122,7 +121,7 @@ def _take_out_compile(stub: CompilerStub) -> None:
     def compile_in_place(self: torch.nn.Module, *_: Any, **options: Any) -> None:
         stub.calls += 1
         stub.unmade += callable(options.get("backend"))
-        # bound to the original call, as torch does it: the module stays itself
+        # bound to the original call, as torch does it, so the module stays itself
         self._compiled_call_impl = stub.compiled(self._call_impl)
 
     def optimize(_original: Any, /, backend: Any = None, *_: Any, **__: Any) -> Any:
@@ -195,7 +194,7 @@ def _take_out_aoti(stub: CompilerStub) -> None:
 
 
 def _takes(function: Callable[..., Any], args: Any, kwargs: Any) -> bool:
-    """Whether a function can be called in this way."""
+    """Whether a function can be called with these arguments."""
     try:
         inspect.signature(function).bind(*args, **kwargs)
     except TypeError:
@@ -204,7 +203,7 @@ def _takes(function: Callable[..., Any], args: Any, kwargs: Any) -> bool:
 
 
 def _take_out_own_compiles(stub: CompilerStub) -> None:
-    """Where the eager form of an operation fails, which compiles it, have the operation in plain Python: what a user would compare with."""
+    """If the eager form of an operation, which compiles it, fails, run the operation as plain Python: what a user would compare with."""
 
     def spare(plain: Callable[..., Any]) -> Callable[..., Any]:
         def run(original: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -213,8 +212,8 @@ def _take_out_own_compiles(stub: CompilerStub) -> None:
                 return original(*args, **kwargs)
             except Exception:
                 if _called_for_itself == before:
-                    raise  # it refuses what it was given, and has compiled nothing yet
-                stub.calls += 1  # that was the compiler
+                    raise  # it rejects its arguments, and has compiled nothing yet
+                stub.calls += 1  # the compiler was called
                 if not _takes(plain, args, kwargs):
                     raise
                 return plain(*args, **kwargs)
@@ -228,9 +227,9 @@ def _take_out_own_compiles(stub: CompilerStub) -> None:
 
 
 def disable_compile_in_subprocesses() -> None:
-    """Make the processes that the program starts run in eager: nothing is replaced in them.
+    """Make the processes that the program starts run in eager, without replacing anything in them.
 
-    For this process torch would read the variable as well, where it compiles for itself: there it stays hidden.
+    Torch would read the variable in this process as well when it compiles for itself, so it is hidden there.
     """
     if _DISABLE in os.environ:
         return
@@ -251,14 +250,14 @@ def disable_compile_in_subprocesses() -> None:
 
 
 def _say_at_the_end(stub: CompilerStub) -> None:
-    """Have this process, and each that is forked from it, write its count once, however Python leaves it; and whenever `stub` tells."""
+    """Make this process, and each of its forks, write its count once, however Python exits; and whenever `stub` calls `tell`."""
     said: set[int] = set()
     leave = os._exit
-    stderr = os.dup(2)  # a program, or pytest, may put something else in its place
+    stderr = os.dup(2)  # a program, or pytest, may replace it
     known = os.fstat(stderr)
 
     def tell() -> None:
-        with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it, or all
+        with contextlib.suppress(AttributeError, ValueError, OSError):  # the program may have closed it, or all descriptors
             sys.stderr.flush()
         line = f"\n{stub.reached().line()}\n"
         with contextlib.suppress(OSError):
@@ -280,7 +279,7 @@ def _say_at_the_end(stub: CompilerStub) -> None:
 
 
 def _is(descriptor: int, known: os.stat_result) -> bool:
-    """Whether a descriptor is open still, and not for something else by now."""
+    """Whether a descriptor is still open and refers to the same file."""
     try:
         return os.path.samestat(os.fstat(descriptor), known)
     except OSError:
@@ -288,7 +287,7 @@ def _is(descriptor: int, known: os.stat_result) -> bool:
 
 
 def _keep_targets(stub: CompilerStub) -> None:
-    """Keep a file that the program saves elsewhere and then moves to its place from replacing what is there."""
+    """Keep a file that the program saves elsewhere and then moves into place from replacing an existing file."""
 
     def spare(owner: Any, name: str) -> None:
         original = getattr(owner, name)
@@ -306,8 +305,8 @@ def _keep_targets(stub: CompilerStub) -> None:
 
 
 def take_out_and_say(precision: Precision | None = None, *, tells: bool = True, bare: bool = False) -> None:
-    """Replace the compiler in this process as `take_out` does with `precision` and `tells`, and have it say on its way out how often it was
-    called. Where `bare`, compiled modules are the modules themselves."""
+    """Replace the compiler in this process as `take_out` does with `precision` and `tells`, and write the number of calls on exit. With
+    `bare`, compiled modules are the modules themselves."""
     stub = take_out(precision, tells=tells)
     stub.bare = bare
     _say_at_the_end(stub)
@@ -315,10 +314,12 @@ def take_out_and_say(precision: Precision | None = None, *, tells: bool = True, 
 
 
 def run_control(path: str, argv: list[str], *, precision: Precision | None, repeats: bool, tells: bool = True, bare: bool = False) -> None:
-    """Run a script file with arguments `argv` as `__main__`, or with the path `-m` a module, with the compiler taken out. On the
-    way out each process writes its count of calls to stderr, after all that the program writes there. Exceptions of a script go
-    through; of a module's tests the first error is written. `precision`, `tells`: see `take_out`; `bare`: see
-    `take_out_and_say`; `repeats`: of a script, see `uninitialized`."""
+    """Run a script file with arguments `argv` as `__main__`, or, if `path` is `-m`, a module, with the compiler taken out.
+
+    On exit each process writes its number of calls to stderr, after everything that the program writes there. Exceptions of a script
+    propagate; for a module's tests the first error is written. `precision`, `tells`: see `take_out`; `bare`: see `take_out_and_say`;
+    `repeats`, for a script: see `uninitialized`.
+    """
     take_out_and_say(precision, tells=tells, bare=bare)
     children.follow("control")
     if path == "-m":

@@ -1,4 +1,4 @@
-"""Which graphs draw random numbers, told from their operations."""
+"""Which graphs draw random numbers, judging by their operations."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 
 import torch
 
-# What is in the names of operations that draw.
+# Parts of the names of operations that draw.
 _RANDOM = ("dropout", "scaled_dot_product", "rand", "bernoulli", "normal_", "uniform_", "multinomial", "exponential_")
 
 
 def draws(graph: Any) -> bool:
-    """Whether a `torch.fx` graph draws random numbers, as far as its operations' names and tags say.
+    """Whether a `torch.fx` `graph` draws random numbers, as far as its operations' names and tags tell.
 
-    What it calls (the body of a checkpoint, the branches of a `cond`) lies in graphs of its own, which belong to the module of this one.
+    What it calls (the body of a checkpoint, the branches of a `cond`) is in other graphs, which belong to the same module.
     """
     module = graph.owning_module
     inner = [part.graph for part in module.modules() if isinstance(part, torch.fx.GraphModule)] if module is not None else []
@@ -31,7 +31,7 @@ def _draws(node: Any) -> bool:
 
 
 def _turned_off(node: Any) -> bool:
-    """Whether a dropout, or attention, has arguments with which it draws nothing: an evaluated model is full of these."""
+    """Whether a dropout, or attention, has arguments with which it draws nothing, as is common in models in eval mode."""
     try:
         if hasattr(node.target, "_schema"):
             given: dict[str, Any] = {one.name: one.default_value for one in node.target._schema.arguments}

@@ -1,4 +1,4 @@
-"""How far compiled results are from float64, and how far eager's are."""
+"""The errors of compiled and eager results against float64."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .finite import beside_infinities
 
 
 def farther(one: tuple[float, float] | None, other: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Of two pairs of `Compared.errors`, `one` and the `other`, that in which compiled is farther from float64 for what eager is."""
+    """Of two pairs of `Compared.errors`, `one` and the `other`, the one in which compiled is worse relative to eager."""
     known = [pair for pair in (one, other) if pair is not None]
     return max(known, key=lambda pair: pair[0] / (pair[1] + 1e-30), default=None)
 
 
 def of(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
-    """Root mean squares against float64, which gives `exact`, of the compiled tensor `theirs` and of eager's `ours`; None where they are no
-    numbers."""
+    """Root mean square errors against the float64 result `exact`, of the compiled tensor `theirs` and of eager's `ours`; None if they are
+    not numbers."""
     ours, theirs, exact = beside_infinities(ours, theirs, exact)
     if exact is None or not ours.is_floating_point() or ours.shape != theirs.shape or ours.shape != exact.shape or not ours.numel():
         return None
@@ -27,15 +27,15 @@ def of(ours: Any, theirs: Any, exact: Any) -> tuple[float, float] | None:
 
 
 def beyond_measure(ours: Any, theirs: Any) -> bool:
-    """Whether eager's tensor `ours` or the compiled one, `theirs`, has an infinity or NaN where the other has something else: no mean of
-    errors has that in it."""
+    """Whether only one of eager's tensor `ours` and the compiled `theirs` has an infinity or NaN somewhere, or they differ there: no mean
+    error accounts for that."""
     if not all(type(one) is torch.Tensor and one.layout is torch.strided for one in (ours, theirs)):
         return False
     if ours.shape != theirs.shape or not (ours.is_floating_point() or ours.is_complex()):
         return False
-    # of eight bits torch knows no sums
+    # torch cannot sum eight-bit types
     ours, theirs = (one.float() if one.element_size() == 1 else one for one in (ours, theirs))
-    # mostly all is finite, and a sum takes no memory
+    # usually everything is finite, and a sum takes no memory
     if all(one.sum().isfinite() for one in (ours, theirs)):
         return False
     odd = ~(ours.isfinite() & theirs.isfinite())

@@ -1,8 +1,8 @@
-"""A function evaluated in float64 in place of its compiled form: is eager right under the program's own tolerance?
+"""Evaluates a function in float64 in place of its compiled form: is eager right by the program's own tolerance?
 
-Parameters, inputs and whatever else the function touches are raised to double, the results are brought back to the types
-that eager gives. Where that is not the same program any more (random numbers, types told from bits, kernels without a
-double variant), `Fp64Impossible` is raised: nothing is guessed.
+Parameters, inputs and whatever else the function touches are cast to double, and the results are cast back to the types that eager
+returns. If that is no longer the same program (random numbers, code that depends on bits of a type, kernels without a double variant),
+`Fp64Impossible` is raised: nothing is guessed.
 """
 
 from __future__ import annotations
@@ -25,21 +25,22 @@ from .types_met import TypesMet, default_told
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
-# These say in their name that the result has fewer bits.
+# These casts say in their name that the result has lower precision.
 _CASTS = frozenset({"float", "half", "bfloat16", "cfloat", "chalf"})
-# A call may put something into these: the caller sees it there.
+# A call may put something into these, and the caller sees it there.
 _FILLED = (list, dict, collections.deque)
-# So many bytes are copied for a part of them.
+# Up to this many bytes are copied for a part of them.
 _MOST_BETWEEN = 64 << 20
 # Reading a property, a size or an attribute needs no double.
 _PLAIN = frozenset({"__get__", "__set__", "requires_grad_", "size", "stride", "numel", "dim"})
 
 
 class _Raised:
-    """The tensors that were there before the run, with their doubles. A tensor is raised once, so that writes and views stay
-    those of one tensor. What the run makes is not among them: it is held by the program alone.
+    """The tensors that existed before the run, with their doubles.
 
-    A program that asks for a type is `told` what eager has in its place, where that is known."""
+    Each tensor is cast once, so that writes and views still refer to one tensor. What the run creates is not included. A program that
+    asks for a type is `told` what eager has in its place, if that is known.
+    """
 
     def __init__(self, told: Mapping[torch.dtype, torch.dtype]) -> None:
         self.pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
@@ -47,7 +48,7 @@ class _Raised:
         self.told = told
 
     def type_in_eager(self, dtype: torch.dtype) -> torch.dtype:
-        """What eager has in place of `dtype`, where that is known; else that."""
+        """The type that eager has in place of `dtype`, if that is known; otherwise `dtype`."""
         return self.told.get(dtype, dtype)
 
     def up(self, value: Any) -> Any:
@@ -61,7 +62,8 @@ class _Raised:
         return self.pairs[id(value)][1]
 
     def made(self, result: Any) -> Any:
-        """What a call returned: a tensor that it made in fewer bits nevertheless is replaced by its double, and forgotten."""
+        """The result of a call, in which a tensor that was created in lower precision after all is replaced by its double, and not
+        tracked."""
 
         def double(value: Any) -> Any:
             return value.to(_RAISED[value.dtype]) if self._is_new(value) else value
@@ -72,7 +74,7 @@ class _Raised:
         return isinstance(value, torch.Tensor) and value.dtype in _RAISED and id(value) not in self.pairs
 
     def write_back(self, result: Any) -> Any:
-        """Carry what was written over to the tensors themselves, and give them out again in place of their doubles."""
+        """Copy what was written into doubles back to the original tensors, and return these instead of their doubles."""
         written = [(low, high) for low, high in self.pairs.values() if _was_written(low, high)]
         places = collections.defaultdict(set)
         for low, high in self.pairs.values():
@@ -91,12 +93,12 @@ class _Raised:
 def _was_written(low: torch.Tensor, high: torch.Tensor) -> bool:
     if not high.is_inference() and high._version:
         return True
-    # an inference tensor has no version, and batch_norm writes its running statistics behind autograd's back: then the values tell
+    # inference tensors have no version, and batch_norm writes its running statistics without autograd knowing: compare values then
     return not high.requires_grad and not torch.equal(high, low.to(high.dtype))
 
 
 class _Double(TorchFunctionMode):
-    """Every call gets its floating tensors in double, and makes doubles where it was told to make less."""
+    """Passes floating tensors in double to every call, and creates doubles where lower precision was asked for."""
 
     def __init__(self, raised: _Raised) -> None:
         super().__init__()
@@ -157,7 +159,7 @@ def reachable(call: Callable[..., Any]) -> list[torch.Tensor]:
                 try:
                     visit(cell.cell_contents, depth + 1)
                 except ValueError:
-                    continue  # a cell that is not filled yet
+                    continue  # a cell that is still empty
             names = getattr(value, "__globals__", {})
             for name in code.co_names if code is not None else ():
                 visit(names.get(name), depth + 1)
@@ -168,8 +170,8 @@ def reachable(call: Callable[..., Any]) -> list[torch.Tensor]:
 
 @contextmanager
 def untouched(call: Callable[..., Any], *given: Any) -> Iterator[PythonState]:
-    """A run of `call` inside leaves its tensors, what it and the objects `given` to it hold, the random state and the default type as
-    they were. Yields what it leaves: the state as it was before."""
+    """Run `call` inside this context to leave its tensors, what it and the `given` objects hold, the random state and the default type
+    unchanged. Yields the state as it was before."""
     state = PythonState(call, *(one for one in given if not isinstance(one, torch.Tensor)))
     with keeping_tensors(call, state.tensors):
         try:
@@ -180,8 +182,8 @@ def untouched(call: Callable[..., Any], *given: Any) -> Iterator[PythonState]:
 
 @contextmanager
 def keeping_tensors(call: Callable[..., Any], others: Iterable[torch.Tensor] = ()) -> Iterator[None]:
-    """A run of `call` inside leaves its tensors, the `others` and the random state as they were; what it puts elsewhere stays."""
-    # an expanded tensor cannot be written to, nor one of which no element is there yet
+    """Run `call` inside this context to leave its tensors, the `others` and the random state unchanged; what it puts elsewhere stays."""
+    # an expanded tensor cannot be written to, nor can a lazy one without elements
     found = (tensor for tensor in (*reachable(call), *others) if not torch.nn.parameter.is_lazy(tensor))
     tensors = {id(tensor): tensor for tensor in found if 0 not in _strides(tensor)}
     saved = [(tensor, tensor.detach().clone()) for tensor in tensors.values()]
@@ -190,7 +192,7 @@ def keeping_tensors(call: Callable[..., Any], others: Iterable[torch.Tensor] = (
         yield
     finally:
         for tensor, copy in saved:
-            with suppress(RuntimeError):  # elements that share memory, or of inference mode: the run could not write to them either
+            with suppress(RuntimeError):  # overlapping elements, or inference mode: the run could not write to them either
                 tensor.data.copy_(copy)
         restore(random)
 
@@ -200,12 +202,12 @@ def _strides(tensor: torch.Tensor) -> tuple[int, ...]:
 
 
 def random_state() -> list[torch.Tensor]:
-    """The states of the generators that random numbers are drawn from; `drew` says whether any were since."""
+    """The states of the random number generators; `drew` tells whether they were used since."""
     return [torch.get_rng_state(), *(torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [])]
 
 
 def restore(states: Sequence[torch.Tensor]) -> None:
-    """Put the generators into the `states` that `random_state` gave; none leaves them as they are."""
+    """Set the generators to the `states` that `random_state` returned; an empty sequence leaves them unchanged."""
     if states:
         torch.set_rng_state(states[0])
     if states[1:]:
@@ -217,26 +219,26 @@ def drew(before: list[torch.Tensor]) -> bool:
     return any(not torch.equal(old, new) for old, new in zip(before, random_state(), strict=False))
 
 
-# What was copied of a memory, by its address and the type in which it was read.
+# Copies of memory, by address and the type in which it was read.
 _Memories = dict[tuple[int, torch.dtype], torch.Tensor]
 
 
 def clones(values: Any) -> Any:
-    """Copies of all tensors in the tree `values`; a leaf that needs a gradient stays one, and those that share memory share it again."""
+    """Copies of all tensors in the tree `values`; a leaf that requires a gradient stays one, and those that share memory share it again."""
     return pytree.tree_map(functools.partial(_clone, {}), values)
 
 
 def _clone(memories: _Memories, value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
-    # what one that needs a gradient shares is not kept: the other would need one, too
+    # memory shared with a tensor that requires a gradient is not cached: the other tensor would require one, too
     copy = _copied(value.detach() if value.is_leaf else value, value.dtype, {} if value.requires_grad else memories)
     return copy.requires_grad_(value.requires_grad) if value.is_leaf else copy
 
 
 def _copied(value: torch.Tensor, dtype: torch.dtype, memories: _Memories) -> torch.Tensor:
-    """A copy of a tensor as `dtype`. What lies between its elements comes along: a program may ask for that by strides of its own.
-    `memories` are those copied so far: what is written to one tensor is seen in all that share its memory."""
+    """A copy of a tensor as `dtype`, including the memory between its elements, which a program may access with strides of its own.
+    `memories` are the copies so far: a write to one tensor is seen in all that share its memory."""
     with suppress(Exception):  # not every kind of tensor has memory of its own
         there, own = value.untyped_storage().nbytes(), value.numel() * value.element_size()
         if value.requires_grad or value.layout is not torch.strided or not own <= there <= max(_MOST_BETWEEN, 4 * own):
@@ -255,11 +257,11 @@ def _copied(value: torch.Tensor, dtype: torch.dtype, memories: _Memories) -> tor
 
 
 def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0.0, *, rounded: bool = True) -> Any:
-    """`call(*args, **kwargs)` with everything in float64, results in the types that eager gives.
+    """`call(*args, **kwargs)` with everything in float64, with results in the types that eager returns.
 
     With a `margin`, results are moved away from eager's as far as `noise.stretched` says. If `rounded`, whole numbers that rounding
-    decides come out otherwise than in eager. Gradients flow to the inputs and parameters as usual. Raises `Fp64Impossible`; an error
-    that eager itself raises goes through unchanged.
+    decides come out differently than in eager. Gradients flow to the inputs and parameters as usual. Raises `Fp64Impossible`; an error
+    that eager itself raises propagates unchanged.
     """
     eager, drawn, state, told = _eager_and_types(call, args, kwargs)
     if drawn:
@@ -273,7 +275,7 @@ def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0
 
 
 def _as_low(low: Any, high: Any) -> Any:
-    """What is kept in double, in the type in which eager keeps it."""
+    """The value kept in double, in the type in which eager keeps it."""
     leaves, spec = pytree.tree_flatten(low)
     others, other_spec = pytree.tree_flatten(high)
     if spec != other_spec or not any(map(_is_raised, leaves, others)):
@@ -287,11 +289,11 @@ def _is_raised(low: Any, high: Any) -> bool:
 
 
 def _eager(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool, PythonState]:
-    """What a call gives, without a trace of it, whether it drew random numbers, and the state that it leaves."""
+    """The result of a call without its autograd history, whether it drew random numbers, and the state that it leaves."""
     with untouched(call, *args, *kwargs.values()) as state:
         before = random_state()
         given, named = _each(functools.partial(_clone, {}), args, kwargs)
-        # types and shapes are what is asked of it: what autograd saved on the way goes
+        # only its types and shapes are needed: drop what autograd saved
         eager = pytree.tree_map(lambda value: value.detach() if isinstance(value, torch.Tensor) else value, call(*given, **named))
         return eager, drew(before), state
 
@@ -304,7 +306,8 @@ def _eager_and_types(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[
 
 
 def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call, each tensor of them changed. What the call may put something into stays itself, as the caller holds it."""
+    """The arguments of a call, with each tensor changed. Containers that the call may fill are passed as they are, since the caller holds
+    them."""
 
     def changed(value: Any) -> Any:
         return pytree.tree_map(change, value, is_leaf=lambda node: isinstance(node, _FILLED))
@@ -313,8 +316,8 @@ def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[A
 
 
 def in_double(call: Callable[..., Any], args: Any, kwargs: Any, told: Mapping[torch.dtype, torch.dtype] = MappingProxyType({})) -> Any:
-    """`call(*args, **kwargs)` with everything in float64, and the results as they come out. A program that asks for its types is `told`
-    others. Raises Fp64Impossible where that cannot be."""
+    """`call(*args, **kwargs)` with everything in float64, with the results as they come out. A program that asks for its types is `told`
+    others. Raises Fp64Impossible if that cannot be done."""
     try:
         raised = _Raised(told)
         high_args, high_kwargs = _each(raised.up, args, kwargs)
@@ -328,8 +331,8 @@ def in_double(call: Callable[..., Any], args: Any, kwargs: Any, told: Mapping[to
 
 
 def stand_in(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What stands for float64 where that cannot be had: `call(*args, **kwargs)` in eager with each result moved by a unit in its last
-    place, and the outcome as far from eager's as `noise.stretched` says."""
+    """A substitute for float64: `call(*args, **kwargs)` in eager with each operation's result moved by a unit in its last place, and the
+    outcome moved away from eager's as far as `noise.stretched` says."""
     eager, _, _ = _eager(call, args, kwargs)
     with noise.Jittered():
         moved = call(*args, **kwargs)
@@ -358,7 +361,7 @@ EVALUATORS: dict[Precision, Evaluate] = {
 
 
 def _like(eager: Any, double: Any, margin: float, instead: Sequence[Any]) -> Any:
-    """The results of `double` in the types of `eager`; of what stands `instead` at a place, that."""
+    """The results of `double` in the types of `eager`, except where `instead` has a replacement."""
     leaves, spec = pytree.tree_flatten(eager)
     others, other_spec = pytree.tree_flatten(double)
     if len(leaves) != len(others) or str(spec) != str(other_spec):

@@ -1,4 +1,4 @@
-"""Inputs as a graph was traced with them."""
+"""Lays out inputs as a graph was traced with them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 def as_traced(gm: Any, inputs: Sequence[Any]) -> list[Any]:
     """The `inputs` with the strides that the graph `gm` was traced with.
 
-    Inductor's forward keeps what the backward needs in layouts of its own, in which eager could not make a `view` of the graph's.
+    Inductor's forward stores what the backward needs in its own layouts, for which eager could not execute a `view` in the graph.
     """
     laid = list(inputs)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
@@ -21,6 +21,6 @@ def as_traced(gm: Any, inputs: Sequence[Any]) -> list[Any]:
         if not isinstance(value, torch.Tensor) or not isinstance(meta, torch.Tensor) or value.requires_grad:
             continue
         if value.layout is torch.strided is meta.layout and value.shape == meta.shape and value.stride() != meta.stride():
-            with contextlib.suppress(Exception):  # strides that are no numbers
+            with contextlib.suppress(Exception):  # symbolic strides
                 laid[index] = torch.empty_strided(value.shape, meta.stride(), dtype=value.dtype, device=value.device).copy_(value)
     return laid

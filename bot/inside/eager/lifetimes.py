@@ -1,8 +1,8 @@
-"""Values of a script's `forward` are deleted after their last use, as a compiled program frees them.
+"""Deletes the values in a script's `forward` after their last use, as a compiled program frees them.
 
-A rendered `forward` gives each value a name of its own, so eager would hold all of them until it returns. The text stays as
-it is: the deletions are put into its syntax tree, without lines of their own, so tracebacks are those of the text. Only for
-eager runs: to Dynamo a deletion is one more use, and a value that is still to be deleted at a graph break becomes an output.
+A rendered `forward` gives each value its own name, so eager would hold all of them until it returns. The text is not changed: the
+deletions are inserted into its syntax tree, without lines of their own, so tracebacks match the text. Only for eager runs: to Dynamo a
+deletion is one more use, and a value that is yet to be deleted at a graph break becomes an output.
 """
 
 from __future__ import annotations
@@ -11,24 +11,25 @@ import ast
 from collections import defaultdict
 from collections.abc import Sequence
 
-# Statements of a `forward` that is run as it stands.
+# A `forward` with up to this many statements is run unchanged.
 SHORT = 20
-# Who mentions one of these may look at any local.
+# Code that mentions one of these may look at any local.
 _LOOKS = frozenset({"locals", "vars", "dir", "eval", "exec", "sys", "inspect"})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def shortened(text: str, on_delete: str | None = None) -> str | ast.Module:
-    """What to compile in place of a script for a run in eager: its tree with deletions, or the text where they do not pay.
+    """What to compile in place of a script (`text`) for an eager run: its tree with deletions, or the text if they do not pay off.
 
-    `on_delete` is the name of a function that is called with each name and value before the deletion, also where the script has it.
+    `on_delete` is the name of a function that is called with each name and value before the deletion, including the script's own
+    deletions.
     """
     if "class Repro" not in text:
         return text
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return text  # whoever compiles it says what is wrong
+        return text  # compiling it will report what is wrong
     function = forward(tree)
     if function is None:
         return text
@@ -52,10 +53,10 @@ def forward(tree: ast.Module) -> ast.FunctionDef | None:
 
 
 def shorten(function: ast.FunctionDef, on_delete: str | None = None) -> None:
-    """Delete each local of a function after the statement that mentions it last; `on_delete` see `shortened`.
+    """Delete each local of a `function` after the statement that mentions it last; for `on_delete` see `shortened`.
 
-    Only what is surely bound there and surely not seen again: locals that plain assignments make, one after the other, and
-    that no inner function, comprehension or `del` mentions. All others are left.
+    This covers only locals that are certainly bound there and certainly not used again: those that plain assignments create, one after the
+    other, and that no inner function, comprehension or `del` mentions. All others are left.
     """
     mentions = _Mentions()
     mentions.block(function.body)
@@ -68,12 +69,12 @@ def shorten(function: ast.FunctionDef, on_delete: str | None = None) -> None:
 
 
 class _Mentions:
-    """Where the names of a function are mentioned last, and which of them may be deleted."""
+    """The statement that mentions each name of a function last, and which of the names may be deleted."""
 
     def __init__(self) -> None:
         self.ends: dict[str, ast.stmt] = {}
-        self.bound: set[str] = set()  # by statements that are executed one after the other
-        self.left: set[str] = set()  # bound or seen in another way
+        self.bound: set[str] = set()  # by statements that run one after the other
+        self.left: set[str] = set()  # bound or used in another way
 
     def block(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
@@ -101,7 +102,7 @@ class _Mentions:
 
 
 def assigned(statement: ast.stmt) -> str | None:
-    """The name that an assignment binds first; None for another `statement`."""
+    """The first name that an assignment (`statement`) binds; None for any other statement."""
     return statement.targets[0].id if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name) else None
 
 
@@ -114,14 +115,14 @@ def _targets(statement: ast.stmt) -> list[ast.Name]:
 
 
 def _inside(statement: ast.stmt) -> list[ast.stmt]:
-    """What a `with` block executes, where its contexts are torch's: these let every exception through, so that all of it is executed."""
+    """The body of a `with` block whose contexts are torch's: these let every exception through, so all of the body runs."""
     if isinstance(statement, ast.With) and all(ast.unparse(item.context_expr).startswith("torch.") for item in statement.items):
         return statement.body
     return []
 
 
 def _tell(block: list[ast.stmt], on_delete: str | None) -> None:
-    """Call `on_delete` before each deletion that a script has itself and that names local variables."""
+    """Call `on_delete` before each deletion of local variables in the script itself."""
     longer: list[ast.stmt] = []
     for statement in block:
         _tell(_inside(statement), on_delete)
@@ -131,7 +132,7 @@ def _tell(block: list[ast.stmt], on_delete: str | None) -> None:
 
 
 def _placed(text: str, at: ast.stmt) -> list[ast.stmt]:
-    """The statements of `text`, with the place of another one."""
+    """The statements of `text`, at the position of another statement."""
     added = ast.parse(text).body
     for node in (node for statement in added for node in ast.walk(statement)):
         ast.copy_location(node, at)

@@ -1,4 +1,4 @@
-"""The role `control` of boot.py: one script with the compiler taken out, in a process of its own."""
+"""The role `control` of boot.py: one script with the compiler taken out, in its own process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from .compiler_out import run_control
 
 
 def main(arguments: Sequence[str]) -> None:
-    """The `arguments` are `[OPTION] SCRIPT [ARGS...]`, or `-m MODULE` for the script; see `run_control` and `ControlOption`."""
+    """Run the control; `arguments` are `[OPTION] SCRIPT [ARGS...]`, or `-m MODULE` in place of the script; see `run_control` and
+    `ControlOption`."""
     option = arguments[0] if arguments[0] in get_args(ControlOption) else None
     script, *argv = arguments[1:] if option else arguments
     known: dict[str | None, Precision] = {f"--{one}": one for one in get_args(Precision)}

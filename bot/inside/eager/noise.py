@@ -1,8 +1,8 @@
-"""How far apart two right results may be: what rounding does to eager's own numbers.
+"""How far apart two right results may be: the effect of rounding on eager's own numbers.
 
-`stretched` moves a float64 result as far from eager's as rounding explains, and farther: a comparison that does not let this pass would
-take rounding for a bug. `Jittered` is for programs that float64 cannot run: eager once more, each result moved by a unit in its last
-place. How far that comes out from eager is the noise.
+`stretched` moves a float64 result as far from eager's as rounding explains, and farther: a comparison that rejects this would mistake
+rounding for a bug. `Jittered` is for programs that cannot run in float64: it runs eager once more, with each result moved by a unit in its
+last place. The distance of that from eager is the noise.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import torch
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-# So many times eager's own error may lie between two right results. PyTorch's rule allows twice eager's error against float64: at 2.9 times
-# between the results it is 1.9.
+# Two right results may differ by this many times eager's own error. PyTorch's rule allows twice eager's error against float64: at a factor
+# of 2.9 between the results it is 1.9.
 MARGIN = 2.9
-# Of the elements, one in so many goes to the farther neighbor of its exact value.
+# One in this many elements goes to the farther neighbor of its exact value.
 _FAR = 4
-# Operations that hand numbers on as they are: nothing is rounded in them.
+# Operations that pass numbers on unchanged, without rounding.
 _EXACT = frozenset(
     """relu relu_ clone copy copy_ cat stack where index gather scatter select_scatter slice_scatter masked_fill embedding sort topk
     max min amax amin maximum minimum clamp clamp_min clamp_max neg abs flip roll repeat constant_pad_nd max_pool2d_with_indices
@@ -30,7 +30,7 @@ _EXACT = frozenset(
 
 
 def stretched(eager: torch.Tensor, exact: torch.Tensor, margin: float = MARGIN) -> torch.Tensor:
-    """What a right result may be, in `eager`'s type: `margin` times as far from `eager` as `exact` is, and some elements at the farther
+    """A possible right result in `eager`'s type: `margin` times as far from `eager` as `exact` is, with some elements at the farther
     neighbor of their exact value. Gradients are those of `exact`."""
     with torch.no_grad():
         wide = exact.detach()
@@ -53,7 +53,7 @@ _LOW = (torch.bfloat16, torch.float16)
 
 
 def _with_far_neighbors(moved: torch.Tensor, exact: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-    """One element in four at the neighbor of its exact value that eager would not round to, where that is farther."""
+    """One element in four at the neighbor of its exact value that eager would not round to, if that is farther."""
     near = exact.to(dtype).double()
     _, exponent = torch.frexp(near)
     unit = torch.ldexp(torch.full_like(near, torch.finfo(dtype).eps), exponent - 1)
@@ -64,7 +64,7 @@ def _with_far_neighbors(moved: torch.Tensor, exact: torch.Tensor, dtype: torch.d
 
 
 class Jittered(TorchDispatchMode):
-    """While this is entered, half of each new result is moved by one unit in its last place, up or down as one generator says."""
+    """In this context, half of the elements of each new result are moved by one unit in the last place, up or down at random."""
 
     supports_higher_order_operators = True
 
@@ -83,8 +83,8 @@ class Jittered(TorchDispatchMode):
         return made
 
     def _move(self, tensor: torch.Tensor) -> None:
-        with contextlib.suppress(Exception):  # a layout or type that cannot be multiplied stays as it is
-            # every other element: as far as another rounding, or another order, would take them
+        with contextlib.suppress(Exception):  # layouts and types that cannot be multiplied are left unchanged
+            # every other element: as far as another rounding, or another order, would move them
             steps = torch.randint(0, 4, tensor.shape, generator=self._generator).to(tensor.device)
             moves = (steps == 1).double() - (steps == 2).double()
             held = tensor.double()
@@ -94,7 +94,7 @@ class Jittered(TorchDispatchMode):
 
 
 def rounds(func: Any) -> bool:
-    """Whether the operation `func` makes new numbers, which it has to round."""
+    """Whether the operation `func` computes new numbers, which it has to round."""
     schema = func._schema
     name = schema.name.partition("::")[2]
     fresh = all(result.alias_info is None for result in schema.returns)

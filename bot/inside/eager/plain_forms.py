@@ -1,6 +1,6 @@
-"""Operations that take functions, as plain Python: what their documentation says that they are equivalent to.
+"""Operations that take functions, as plain Python: what their documentation says they are equivalent to.
 
-Their eager form calls the compiler by itself, so where that fails eager fails as well, and nobody knows whether the operation does.
+Their eager form calls the compiler itself, so if the compiler fails, eager fails as well, and nobody knows whether the operation does.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PACKAGE = "torch._higher_order_ops"
 
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
-    """`torch.while_loop`; the parameters `cond_fn`, `body_fn` and `carried_inputs` are its."""
+    """`torch.while_loop`, with the same parameters `cond_fn`, `body_fn` and `carried_inputs`."""
     values = tuple(carried_inputs)
     while cond_fn(*values):
         values = tuple(body_fn(*values))
@@ -24,17 +24,17 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
 
 
 def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
-    """`torch.cond`; the parameters `pred`, `true_fn`, `false_fn` and `operands` are its."""
+    """`torch.cond`, with the same parameters `pred`, `true_fn`, `false_fn` and `operands`."""
     return true_fn(*operands) if pred else false_fn(*operands)
 
 
 def map_over(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
-    """`map` of torch's control flow; the parameters `f`, `xs` and `args` are its."""
+    """`map` of torch's control flow, with the same parameters `f`, `xs` and `args`."""
     return _stacked([f(row, *args) for row in _rows(xs, 0)], 0)
 
 
 def scan(combine_fn: Callable[..., Any], init: Any, xs: Any, *, reverse: bool = False) -> Any:
-    """`scan` of torch's control flow along the first dimension; the parameters `combine_fn`, `init`, `xs` and `reverse` are its."""
+    """`scan` of torch's control flow along the first dimension, with the same parameters `combine_fn`, `init`, `xs` and `reverse`."""
     carry, outputs = init, []
     for row in _ordered(xs, 0, reverse):
         carry, output = combine_fn(carry, row)
@@ -43,8 +43,8 @@ def scan(combine_fn: Callable[..., Any], init: Any, xs: Any, *, reverse: bool = 
 
 
 def associative_scan(combine_fn: Callable[..., Any], xs: Any, dim: int, reverse: bool = False, *_: Any, **__: Any) -> Any:
-    """`associative_scan` of torch's control flow; the parameters `combine_fn`, `xs`, `dim` and `reverse` are its, and how it
-    would combine does not matter here."""
+    """`associative_scan` of torch's control flow, with the same parameters `combine_fn`, `xs`, `dim` and `reverse`; the mode of combining
+    does not matter here."""
     first, *rest = _ordered(xs, dim, reverse)
     outputs = [first]
     for row in rest:
@@ -63,8 +63,8 @@ def flex_attention(
     return_lse: bool = False,
     kernel_options: Any = None,  # noqa: ARG001 -- how fast, not what
 ) -> Any:
-    """`flex_attention` of `torch.nn.attention`; the parameters `query`, `key`, `value`, `score_mod`, `block_mask`, `scale`, `enable_gqa`,
-    `return_lse` and `kernel_options` are its."""
+    """`flex_attention` of `torch.nn.attention`, with the same parameters `query`, `key`, `value`, `score_mod`, `block_mask`, `scale`,
+    `enable_gqa`, `return_lse` and `kernel_options`."""
     if enable_gqa:
         groups = query.shape[1] // key.shape[1]
         key, value = key.repeat_interleave(groups, 1), value.repeat_interleave(groups, 1)
@@ -76,14 +76,14 @@ def flex_attention(
         kept = _each_place(scores.shape, scores.device, block_mask.mask_mod) & _computed_blocks(block_mask, scores.shape)
         scores = scores.masked_fill(~kept, -torch.inf)
     lse = scores.logsumexp(-1)
-    # a row in which nothing is left counts nothing
+    # a row in which everything is masked has zero weights
     weights = torch.where(lse[..., None] == -torch.inf, 0.0, torch.softmax(scores, -1))
     out = (weights @ value.to(working)).to(query.dtype)
     return (out, lse) if return_lse else out
 
 
 def _each_place(shape: torch.Size, device: torch.device, function: Callable[..., Any], *values: torch.Tensor) -> torch.Tensor:
-    """`function` of the value at each place and the place's four indices: all at once, or where it branches on data one by one."""
+    """`function` of the value at each position and the position's four indices: all at once, or one by one if it branches on data."""
     indices = [torch.arange(size, device=device) for size in shape]
     mapped = function
     for dim in reversed(range(len(shape))):
@@ -99,7 +99,7 @@ def _each_place(shape: torch.Size, device: torch.device, function: Callable[...,
 
 
 def _computed_blocks(mask: Any, shape: torch.Size) -> torch.Tensor:
-    """Which places lie in blocks that `mask` has computed at all."""
+    """Which positions are in blocks that `mask` computes at all."""
     dense = mask.to_dense().bool()
     rows, columns = (size if isinstance(size, int) else size.item() for size in mask.BLOCK_SIZE)
     return dense.repeat_interleave(rows, -2).repeat_interleave(columns, -1)[..., : shape[-2], : shape[-1]].expand(shape)
@@ -120,7 +120,7 @@ def _stacked(rows: list[Any], dim: int) -> Any:
     return pytree.tree_map(lambda *leaves: torch.stack(leaves, dim), *rows)
 
 
-# The module and the name of each, in all places where a program may take it from.
+# The module and name of each, in all places from which a program may import it.
 FORMS: tuple[tuple[Callable[..., Any], tuple[tuple[str, str], ...]], ...] = (
     (while_loop, (("torch", "while_loop"), (_PACKAGE, "while_loop"), (f"{_PACKAGE}.while_loop", "while_loop"))),
     (cond, (("torch", "cond"), (_PACKAGE, "cond"), (f"{_PACKAGE}.cond", "cond"), ("functorch.experimental.control_flow", "cond"))),

@@ -1,7 +1,7 @@
 """What a run leaves in Python's own state: lists and dicts that it appends to, attributes, globals and closures that it sets.
 
-A function that counts its calls, or keeps what it saw, is another function after a run that was only to find out the types of its
-results. So what it can reach is written down before, and put back after.
+A function that counts its calls, or keeps what it saw, behaves differently after a run that only had to find out the types of its results.
+So everything it can reach is recorded before, and restored after.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-# Objects that are looked at for one function, and the steps from it to the farthest of them.
+# Number of objects examined for one function, and of steps from it to the farthest of them.
 MOST, FARTHEST = 20_000, 12
 # Their classes hold no state of the program.
 _LIBRARIES = frozenset({"torch", "torch_minify_inside", *sys.stdlib_module_names})
-# Nor do the objects of these: threads and files go on.
+# Neither do instances of these: threads and files continue.
 _FOREIGN = _LIBRARIES - {"torch", "argparse", "collections", "types"}
 _DATA_LESS = (types.FunctionType, types.BuiltinFunctionType, classmethod, staticmethod, property, type, functools.cached_property)
 
@@ -27,18 +27,18 @@ Content = list[tuple[Any, Any]]
 
 
 class _Holder(NamedTuple):
-    """One thing that holds others: what it holds under which key, in order, and a way to have it hold something else."""
+    """A container: its content by key, in order, and a way to replace it."""
 
     read: Callable[[], Content]
     write: Callable[[Content], None]
 
 
 class PythonState:
-    """The state that `roots` (functions, modules, other objects) reach, as it is now."""
+    """The current state that is reachable from `roots` (functions, modules, other objects)."""
 
     def __init__(self, *roots: Any) -> None:
         self.tensors: list[torch.Tensor] = []
-        self._seen: dict[int, Any] = {}  # the objects too: the identity of one that is gone is another's
+        self._seen: dict[int, Any] = {}  # keeps the objects, since the id of a freed one may be reused
         self._holders: list[_Holder] = []
         waiting: collections.deque[tuple[Any, int]] = collections.deque((root, 0) for root in roots)
         while waiting and len(self._seen) < MOST:
@@ -51,15 +51,15 @@ class PythonState:
         self._left: list[Content] = []
 
     def put_back(self) -> None:
-        """Have everything hold again what it held at first. What a run left there is remembered for `settle`."""
+        """Restore everything to its original content. What a run left there is kept for `settle`."""
         self._left = [holder.read() for holder in self._holders]
         for holder, before, left in zip(self._holders, self._before, self._left, strict=True):
             if not _is_same(before, left):
                 holder.write(before)
 
     def settle(self, change: Callable[[Any, Any], Any]) -> None:
-        """After another run: replace each thing that was put somewhere by what `change` makes of what the first run left in that place,
-        and of the thing itself."""
+        """After another run: replace each thing that was stored somewhere by the result of `change`, which gets what the first run left in
+        that place and the thing itself."""
         for holder, before, left in zip(self._holders, self._before, self._left, strict=False):
             now = holder.read()
             if _is_same(before, now):
@@ -70,7 +70,7 @@ class PythonState:
                 holder.write(changed)
 
     def _look_at(self, value: Any) -> Iterator[Any]:
-        """What `value` holds; where it can hold something else, that is noted."""
+        """What `value` holds; if its content can be replaced, it is recorded."""
         if isinstance(value, torch.Tensor):
             self.tensors.append(value)
         elif isinstance(value, dict):
@@ -112,7 +112,7 @@ class PythonState:
         return [one for _, one in read()]
 
     def _named(self, function: types.FunctionType) -> list[Any]:
-        """What the globals hold that a function's code names."""
+        """The values of the globals that a function's code names."""
         names, space = sorted(set(_names(function.__code__))), function.__globals__
 
         def read() -> Content:
@@ -142,12 +142,12 @@ def _is_same(one: Content, other: Content) -> bool:
 
 
 def _place(key: Any) -> Any:
-    """A key of `read`, so that equal places are found again: numbers of places are made anew each time."""
+    """A key of `read` by which equal places are found again, since numbers for positions are new objects each time."""
     return key if isinstance(key, (int, str)) else id(key)
 
 
 def _fill_dict(value: dict[Any, Any], content: Content) -> None:
-    plain: Any = collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict  # not what a subclass makes of it
+    plain: Any = collections.OrderedDict if isinstance(value, collections.OrderedDict) else dict  # not a subclass's own behavior
     plain.clear(value)
     for key, one in content:
         plain.__setitem__(value, key, one)
@@ -167,7 +167,7 @@ def _in_cell(cell: types.CellType) -> Content:
     try:
         return [("", cell.cell_contents)]
     except ValueError:
-        return []  # not filled yet
+        return []  # still empty
 
 
 def _fill_cell(cell: types.CellType, content: Content) -> None:

@@ -1,7 +1,7 @@
-"""Whole numbers that rounding decides: a code beside the border to the next one, the place of the largest of two that are nearly alike.
+"""Whole numbers that rounding decides: a code close to the border of the next one, the index of the larger of two nearly equal numbers.
 
-Eager is run again with each result moved as far as rounding may take it, and nothing moved that was not rounded. What comes out
-otherwise then is no more right in eager than in compiled code.
+Eager runs again with each result moved as far as rounding may take it; unrounded results are not moved. A number that then comes out
+differently is no more right in eager than in compiled code.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .noise import MARGIN, rounds
 
-# So many times eager is moved. A number beside a border comes to its other side in about every third.
+# Number of perturbed eager runs. A number close to a border crosses it in about every third.
 RUNS = 8
-# So many numbers more may be beside a border than the moved runs showed.
+# This many more numbers may be close to a border than the perturbed runs showed.
 _BY_CHANCE = 8
 _DOUBLE = {
     torch.float16: torch.float64,
@@ -29,7 +29,7 @@ _DOUBLE = {
 
 
 class Rounded(TorchDispatchMode):
-    """While this is entered, what an operation rounds is moved as the `seed` says: by up to `MARGIN` units in the last place, or `MARGIN`
+    """In this context, what an operation rounds is moved at random, by `seed`: by up to `MARGIN` units in the last place, or `MARGIN`
     times its error."""
 
     supports_higher_order_operators = True
@@ -54,7 +54,7 @@ class Rounded(TorchDispatchMode):
         return made
 
     def _move(self, tensor: torch.Tensor, exact: torch.Tensor | None) -> None:
-        with contextlib.suppress(Exception):  # a layout or type that cannot be computed with stays as it is
+        with contextlib.suppress(Exception):  # layouts and types that cannot be computed with are left unchanged
             held = tensor.to(_DOUBLE[tensor.dtype])
             far = MARGIN * torch.finfo(tensor.dtype).eps * held.abs()
             if exact is not None and exact.shape == held.shape:
@@ -66,7 +66,7 @@ class Rounded(TorchDispatchMode):
 
 
 def _in_double(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[torch.Tensor]:
-    """What an operation gives in float64 for the same numbers; nothing where it cannot."""
+    """The float64 results of an operation for the same numbers; empty if it cannot run in float64."""
 
     def up(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -81,13 +81,13 @@ def _in_double(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> lis
 
 
 def is_whole(value: Any) -> bool:
-    """Whether a `value` is a tensor of whole numbers or truths."""
+    """Whether a `value` is a tensor of integers or booleans."""
     return isinstance(value, torch.Tensor) and not (value.is_floating_point() or value.is_complex())
 
 
 def as_rounding_leaves(expected: Sequence[Any], call: Callable[[], Sequence[Any]], *, most: bool = False) -> list[Any]:
     """The results `expected`, with another outcome of the `call` in place of each tensor of whole numbers that rounding can change: the
-    first that is found, or that in which `most` numbers are otherwise."""
+    first one found, or with `most` the one in which most numbers differ."""
     found, counts = list(expected), dict.fromkeys(_whole_places(expected), 0)
     for seed in range(RUNS):
         if not counts or (not most and all(counts.values())):
@@ -95,7 +95,7 @@ def as_rounding_leaves(expected: Sequence[Any], call: Callable[[], Sequence[Any]
         try:
             with Rounded(seed):
                 moved = list(call())
-        except Exception:  # nothing is known of it
+        except Exception:  # nothing is known about it
             break
         if len(moved) != len(found):
             break
@@ -106,12 +106,12 @@ def as_rounding_leaves(expected: Sequence[Any], call: Callable[[], Sequence[Any]
 
 
 def is_beyond_rounding(ours: torch.Tensor, theirs: torch.Tensor, moved: torch.Tensor) -> bool:
-    """Whether far more of the whole numbers `ours` are others in `theirs` than in `moved`, which is what rounding makes of them."""
+    """Whether far more of the whole numbers `ours` differ in `theirs` than in `moved`, which shows the effect of rounding."""
     return is_whole(theirs) and differing(ours, theirs) > MARGIN * differing(ours, moved) + _BY_CHANCE
 
 
 def differing(one: torch.Tensor, other: torch.Tensor) -> int:
-    """How many numbers of `one` are not those of the `other`; all, where the two have not one shape and type."""
+    """How many numbers in `one` differ from those in the `other`; all of them if their shapes or types differ."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return one.numel()
     return int((one != other).sum())

@@ -1,4 +1,4 @@
-"""What takes the place of the compiler: the stand-ins for a compiled callable, an exported program, a loaded package."""
+"""Stand-ins for what the compiler makes: a compiled callable, an exported program, a loaded package."""
 
 # ruff: noqa: D102 -- the methods are those of torch's own classes, under their names
 
@@ -21,45 +21,45 @@ from ..protocol import Reached
 from .fp64 import Evaluate, clones, untouched
 
 _TOKEN = b"compiler taken out: "
-# Of an exported program, and of the module of its graph: what can only be looked at.
+# Parts of an exported program, and of the module of its graph, that can only be inspected.
 _OF_PROGRAM = frozenset({"graph_signature", "call_spec"})
 _LOOKED_AT = _OF_PROGRAM | {"graph", "code", "print_readable"}
-# Methods of an exported program that are those of the module it was made from.
+# Methods of an exported program that are those of the original module.
 _TENSORS = frozenset({"parameters", "named_parameters", "buffers", "named_buffers"})
 
 
 class CompilerStub:
-    """Takes the place of the compiler, and counts what it is asked. `evaluate` calls what would be compiled; None: plainly. `tells`: a
-    program that asks there whether it is being compiled is told so."""
+    """Takes the place of the compiler, and counts its calls. `evaluate` calls what would be compiled (None: directly). `tells`: such code
+    is told that it is being compiled if it asks."""
 
     def __init__(self, evaluate: Evaluate | None = None, *, tells: bool = False) -> None:
         self.calls = 0
         self.errors: list[str] = []
         self.evaluate, self.tells = evaluate, tells
-        self.packages: dict[bytes, Any] = {}  # by what a file of ours holds
-        self.saved_paths: dict[str, bytes] = {}  # which of them was stored at a path last
-        self.created_files: dict[str, int] = {}  # paths where nothing was, with the process that put a file there
+        self.packages: dict[bytes, Any] = {}  # by the content of a placeholder file
+        self.saved_paths: dict[str, bytes] = {}  # the one last stored at a path
+        self.created_files: dict[str, int] = {}  # paths that did not exist, with the process that created a file there
         self.directories: dict[str, int] = {}  # temporary ones, likewise
         self.depth = 0
         self.asked = 0
         self.unmade = 0
-        self.tell: Callable[[], None] = lambda: None  # says `reached` before something that may end this process
+        self.tell: Callable[[], None] = lambda: None  # writes `reached` before something that may end this process
         self.bare = False  # a compiled module is the module itself
         atexit.register(self.clear)
 
     def reached(self) -> Reached:
         """How often the program called the compiler, or what it had compiled, what that raised, how often it asked there whether it is
-        being compiled, and for what only the compiler makes."""
+        being compiled, and for things that only the compiler makes."""
         return Reached(self.calls, len(self.errors), self.asked, self.unmade, "".join(self.errors[:1]))
 
     def is_compiling(self) -> bool:
-        """Whether a program that asks is to do what it does compiled: the right numbers are those of what the compiler is given."""
+        """Whether a program that asks should behave as if compiled: the right numbers are those of what the compiler is given."""
         self.asked += bool(self.depth)
         return self.tells and bool(self.depth)
 
     def call(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """One call of something compiled: `function(*args, **kwargs)`. A compiled function that calls another is one evaluation,
-        not two."""
+        """Make one call of something compiled: `function(*args, **kwargs)`. A compiled function that calls another is one evaluation, not
+        two."""
         self.calls += 1
         self.depth += 1
         try:
@@ -75,7 +75,7 @@ class CompilerStub:
             self.depth -= 1
 
     def compiled(self, model: Any) -> Any:
-        """The stand-in for `model` compiled."""
+        """The stand-in for a compiled `model`."""
         if isinstance(model, torch.nn.Module):
             return model if self.bare else Module(self, model)
         if isinstance(model, type) or not callable(model):
@@ -89,18 +89,18 @@ class CompilerStub:
         return run
 
     def exported(self, module: Any, args: Any, kwargs: Any, export: Callable[[], Any] | None = None) -> Exported:
-        """The stand-in for an exported program. The module is run once on `args` and `kwargs`, as the exporter would trace it: a
-        module that eager cannot run either is no bug of the exporter. `export` does export it, for a program that looks at the graph."""
+        """The stand-in for an exported program. The `module` is run once on `args` and `kwargs`, as the exporter would trace it: if eager
+        cannot run it either, that is not a bug of the exporter. `export` really exports it, for a program that inspects the graph."""
         self.calls += 1
         with untouched(module):
             module(*clones(tuple(args or ())), **clones(dict(kwargs or {})))
         return Exported(self, module, args, kwargs, export)
 
     def store(self, module: Any, file: Any, suffix: str) -> Any:
-        """Keep `module` under a `file` that `load` knows again (None: a temporary one with this `suffix`). Returns the path, or
-        the file object. As in a real file, its state is that of now.
+        """Keep `module` under a `file` that `load` recognizes (None: a temporary one with this `suffix`). Returns the path, or the file
+        object. As in a real file, its state is the current one.
 
-        The program runs where its user works: a file that is there already stays as it is.
+        The program runs in its user's directory: an existing file is left unchanged.
         """
         token = _TOKEN + f"{os.getpid()}.{len(self.packages)}".encode()
         self.packages[token] = _apart(module)
@@ -108,22 +108,22 @@ class CompilerStub:
             file.write(token)
             return file
         if file is None:
-            directory = tempfile.mkdtemp()  # whoever tidies up may remove all that is beside
+            directory = tempfile.mkdtemp()  # whoever cleans up may remove everything next to it
             self.directories[directory] = os.getpid()
             file = os.path.join(directory, f"model{suffix}")
         self._create(os.path.realpath(file), token)
         return os.fspath(file)
 
     def _create(self, path: str, token: bytes) -> None:
-        """Remember a path, and create a placeholder there: the program may look for it, rename it or copy it."""
+        """Record a path, and create a placeholder there: the program may look for it, rename it or copy it."""
         self.saved_paths[path] = token
         with contextlib.suppress(FileExistsError), open(path, "wb" if _is_ours(path) else "xb") as out:
             out.write(token)
             self.created_files[path] = os.getpid()
 
     def moves(self, source: Any, target: Any, *, copies: bool) -> bool:
-        """Move, or where it `copies` copy, what is stored under `source`; False where that is nothing of ours, or the `target` no
-        place for it. Somebody's file stays where it is, at either end."""
+        """Move (or with `copies`, copy) what is stored under `source`; False if nothing of ours is stored there, or if `target` is not a
+        possible place. The user's files stay where they are, at both ends."""
         source, target = os.path.realpath(source), os.path.realpath(target)
         token = self._stored(source)
         if token not in self.packages or os.path.isdir(target) or not os.path.isdir(os.path.dirname(target)):
@@ -140,7 +140,7 @@ class CompilerStub:
         return head if head in self.packages else self.saved_paths.get(path, b"")
 
     def clear(self) -> None:
-        """Remove the files that this process created; those of a fork are the fork's."""
+        """Remove the files that this process created; those of a fork belong to the fork."""
         for path, process in self.created_files.items():
             if process == os.getpid() and _is_ours(path):
                 with contextlib.suppress(OSError):
@@ -150,7 +150,7 @@ class CompilerStub:
                 shutil.rmtree(directory, ignore_errors=True)
 
     def load(self, file: Any) -> Any:
-        """What `store` kept under a path or a file object, each time with a state of its own; None where the file is none of ours."""
+        """What `store` kept under a path or file object (`file`), each time with its own state; None if the file is not ours."""
         if hasattr(file, "read"):
             start = file.tell()
             head = file.read(len(_TOKEN) + 20)
@@ -162,8 +162,8 @@ class CompilerStub:
 
 
 def _apart(kept: Any) -> Any:
-    """A copy of a module, or of what stands for an exported program: what is written to its buffers is not seen in the other. What cannot
-    be copied stays itself."""
+    """A copy of a module, or of the stand-in for an exported program, so that writes to the buffers of one do not show in the other. What
+    cannot be copied is returned itself."""
     if isinstance(kept, Exported):
         return kept.with_module(_apart(kept.original))
     with contextlib.suppress(Exception):
@@ -173,12 +173,12 @@ def _apart(kept: Any) -> Any:
 
 def _head(path: Any) -> bytes:
     if not os.path.isfile(path):
-        return b""  # whoever opens a pipe waits
+        return b""  # opening a pipe would block
     try:
         with open(path, "rb") as given:
             return given.read(len(_TOKEN) + 20)
     except OSError:
-        return b""  # the real loader says what is wrong with the path
+        return b""  # the real loader reports what is wrong with the path
 
 
 def _is_ours(path: str) -> bool:
@@ -192,13 +192,14 @@ def _essence(error: Exception) -> str:
 
 
 class Module(torch.nn.Module):
-    """Looks like what `torch.compile(module)` gives: the original is `_orig_mod`, its attributes are seen through. A `stub` is called."""
+    """Looks like what `torch.compile(module)` returns: the original is `_orig_mod`, and its attributes are forwarded. Calls go to a
+    `stub`."""
 
     def __init__(self, stub: CompilerStub, module: torch.nn.Module) -> None:
         super().__init__()
         self.__dict__["_stub"] = stub
         self._modules["_orig_mod"] = module
-        del self.__dict__["training"]  # the original's is read and set
+        del self.__dict__["training"]  # read and set on the original instead
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         return self._stub.call(self._orig_mod, args, kwargs)
@@ -206,7 +207,7 @@ class Module(torch.nn.Module):
     def __getattr__(self, name: str) -> Any:
         modules = self.__dict__.get("_modules", {})
         if "_orig_mod" not in modules:
-            raise AttributeError(name)  # half built, as copy and pickle do it
+            raise AttributeError(name)  # half constructed, as copy and pickle do it
         return modules["_orig_mod"] if name == "_orig_mod" else getattr(modules["_orig_mod"], name)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -220,8 +221,8 @@ class Module(torch.nn.Module):
 
 
 class ExportedModule(Module):
-    """What `ExportedProgram.module()` gives: names its parameters as the original does, and has the graph of what was `exported`. The
-    `stub` counts its calls."""
+    """What `ExportedProgram.module()` returns: names its parameters as the original `module` does, and has the graph of what was
+    `exported`. The `stub` counts its calls."""
 
     def __init__(self, stub: CompilerStub, module: torch.nn.Module, exported: Exported) -> None:
         super().__init__(stub, module)
@@ -242,7 +243,9 @@ class ExportedModule(Module):
 
 class Exported:
     """Stands for a `torch.export.ExportedProgram` of `module` with the example inputs `args` and `kwargs`. The `stub` counts its calls.
-    What is only looked at, a graph or its signature, comes of a real one, which `export` makes at the first look."""
+
+    What can only be inspected, a graph or its signature, comes from a real one, which `export` makes on first access.
+    """
 
     dialect = "ATEN"
 
@@ -261,7 +264,7 @@ class Exported:
         return ExportedModule(self._stub, module, self) if isinstance(module, torch.nn.Module) else self._stub.compiled(module)
 
     def with_module(self, module: Any) -> Exported:
-        """The same of another `module`."""
+        """The same for another `module`."""
         return Exported(self._stub, module, *self.example_inputs)
 
     def run_decompositions(self, *_: Any, **__: Any) -> Exported:
@@ -285,7 +288,7 @@ class Exported:
         return GraphStub(self._unmade)
 
     def _unmade(self, name: str) -> Any:
-        """What only the exporter makes: it is looked at, and nothing of it runs."""
+        """What only the exporter makes: it can be inspected, and none of it runs."""
         self._stub.unmade += 1
         if self._export is not None and name in _LOOKED_AT:
             with contextlib.suppress(Exception), untouched(self.original):
@@ -297,7 +300,7 @@ class Exported:
 
 
 class EmptyStub:
-    """Stands for what only the compiler makes: it can be looked at, called and iterated, and is empty."""
+    """Stands for what only the compiler makes: it can be inspected, called and iterated, and is empty."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -318,14 +321,14 @@ class EmptyStub:
 
 
 class GraphStub(EmptyStub):
-    """Stands for the module of a graph, which the program may look at and not run; what it asks for, `made` gives by its name."""
+    """Stands for the module of a graph, which the program may inspect but not run; `made` returns its attributes by name."""
 
     def __init__(self, made: Callable[[str], Any]) -> None:
         self._made = made
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
-            raise AttributeError(name)  # half built, as copy and pickle do it
+            raise AttributeError(name)  # half constructed, as copy and pickle do it
         return self._made(name)
 
     def __call__(self, *_: Any, **__: Any) -> Any:

@@ -1,9 +1,9 @@
-"""What torch leaves open differs each time: what a program makes of it then differs from call to call, without a compiler.
+"""Makes values that torch leaves undefined differ each time, so that results which depend on them differ between calls without a compiler.
 
-Uninitialized memory: an allocator gives the same block, or zeros, again and again. So eager seems to repeat itself, the compiled call
-finds other bytes, and the difference looks like wrong numbers. And a number that a type of whole numbers cannot hold: eager's
-conversion gives what its instruction gives, and that of compiled code is another one. And a place to which an operation writes different
-numbers: threads write in any order.
+Uninitialized memory: an allocator returns the same block, or zeros, again and again. So eager seems to be reproducible, the compiled call
+finds different bytes, and the difference looks like wrong numbers. Numbers that an integer type cannot hold: eager's conversion returns
+what its instruction returns, and compiled code uses a different one. Positions to which an operation writes different numbers: threads
+write in any order.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ..traits import traits_of
 
-# The operations that give memory as they find it: functions of torch, and methods of its tensors.
+# The operations that return uninitialized memory: functions of torch, and methods of its tensors.
 _FUNCTIONS = ("empty", "empty_like", "empty_permuted", "empty_strided")
 _METHODS = ("new_empty", "new_empty_strided")
 _GIVES = frozenset(f"aten::{name}" for name in (*_FUNCTIONS, *_METHODS))
-# The fractional parts of its multiples are as far apart as such parts can be.
+# The fractional parts of its multiples are as evenly spread as possible.
 _GOLDEN = (5**0.5 - 1) / 2
 
 
-# Of dtype conversions, what the dispatcher sees.
+# Dtype conversions as the dispatcher sees them.
 _CONVERTS = frozenset({"aten::_to_copy", "aten::copy_", "prims::convert_element_type"})
-# The operations that write to places which a tensor names, one of them maybe twice.
+# The operations that write to positions given by a tensor, possibly twice to one of them.
 _WRITES = frozenset(
     f"aten::{name}{end}" for name in ("index_put", "_unsafe_index_put", "index_copy", "scatter", "put") for end in ("", "_")
 )
 
 
 def may_be_read(text: str) -> bool:
-    """Whether the `text` of code names an operation whose result torch may leave open."""
+    """Whether the `text` of code names an operation whose result torch may leave undefined."""
     return traits_of(text).undefined
 
 
@@ -47,9 +47,9 @@ def code_of(module: Any) -> str:
 
 @contextlib.contextmanager
 def made_to_differ(text: str) -> Iterator[None]:
-    """While this is entered, no two pieces of uninitialized memory hold the same, no two conversions give the same for a number out of
-    range, and no two operations leave the same in a place to which they write different numbers; nothing is changed where `text` asks for
-    none of it."""
+    """In this context, no two pieces of uninitialized memory have the same content, no two conversions give the same for a number out of
+    range, and no two operations leave the same in a position to which they write different numbers. Nothing is changed if `text` uses none
+    of these."""
     if not may_be_read(text):
         yield
         return
@@ -61,7 +61,7 @@ def made_to_differ(text: str) -> Iterator[None]:
 
 
 class _Filled(TorchDispatchMode):
-    """Fills what operations give. A mode does not see what the code of a custom operator calls: there the functions of Python do it."""
+    """Fills what operations return. A mode does not see calls inside a custom operator; for these, the patched Python functions fill it."""
 
     supports_higher_order_operators = True
 
@@ -82,15 +82,15 @@ class _Filled(TorchDispatchMode):
         if overload and func._schema.name in _GIVES and isinstance(made, torch.Tensor):
             self._fill(made)
         if overload and func._schema.name in _CONVERTS and isinstance(made, torch.Tensor):
-            # `copy_(self, src)`, and the others take it first
+            # `copy_(self, src)`; the others take it first
             self._change_what_it_cannot_hold(made, args[1 if func._schema.name == "aten::copy_" else 0])
         if overload and func._schema.name in _WRITES and isinstance(made, torch.Tensor):
-            with contextlib.suppress(Exception):  # a layout or dtype that cannot be compared stays as it is
+            with contextlib.suppress(Exception):  # layouts and dtypes that cannot be compared are left unchanged
                 self._change_what_is_written_twice(made, {**dict(zip((a.name for a in func._schema.arguments), args)), **(kwargs or {})})  # noqa: B905
         return made
 
     def watching(self, give: Callable[..., Any]) -> Callable[..., Any]:
-        """A function that gives uninitialized memory, as `give` does, and fills it where this mode does not see it."""
+        """A function that returns uninitialized memory, like `give`, and fills it if this mode does not see the call."""
 
         @functools.wraps(give)
         def filled(*args: Any, **kwargs: Any) -> Any:
@@ -105,10 +105,10 @@ class _Filled(TorchDispatchMode):
         whole = not (made.is_floating_point() or made.is_complex() or made.dtype == torch.bool)
         if not whole or not isinstance(given, torch.Tensor) or not given.is_floating_point():
             return
-        with contextlib.suppress(Exception):  # a layout or type that cannot be compared stays as it is
-            # torch takes a number to eight bits without a sign by way of 64 with one
+        with contextlib.suppress(Exception):  # layouts and types that cannot be compared are left unchanged
+            # torch converts a number to unsigned eight bits through signed 64 bits
             bounds, value = torch.iinfo(torch.int64 if made.dtype == torch.uint8 else made.dtype), given.detach().double().trunc()
-            # the largest of 64 bits is rounded up in a double, to the first that is too large
+            # a double rounds the largest 64-bit number up, to the first that is too large
             above = value > bounds.max if bounds.bits < 64 else value >= float(bounds.max)
             outside = (above | (value < bounds.min) | value.isnan()).expand(made.shape)
             if bool(outside.any()):
@@ -134,7 +134,7 @@ class _Filled(TorchDispatchMode):
     def _fill(self, tensor: torch.Tensor) -> None:
         self._made += 1
         number = self._made * _GOLDEN % 1
-        with contextlib.suppress(Exception):  # a layout or dtype that cannot be filled stays as it is
+        with contextlib.suppress(Exception):  # layouts and dtypes that cannot be filled are left unchanged
             if tensor.dtype == torch.bool:
                 tensor.fill_(number < 0.5)
             else:
@@ -142,7 +142,7 @@ class _Filled(TorchDispatchMode):
 
 
 def _places(made: torch.Tensor, given: Mapping[str, Any]) -> tuple[torch.Tensor, Any]:
-    """The places in `made`, counted through, to which an operation writes that was `given` these arguments, and what it writes there."""
+    """The flat positions in `made` to which an operation with the arguments `given` writes, and what it writes there."""
     every = torch.arange(made.numel(), device=made.device).view(made.shape)
     if "indices" in given:
         places = every[tuple(slice(None) if one is None else one for one in given["indices"])]
