@@ -1,8 +1,8 @@
-"""Following a program into the Python processes that it starts.
+"""Follows a program into the Python processes that it starts.
 
-A directory of ours is put in front on PYTHONPATH, whose `sitecustomize` each Python interpreter imports when it starts, however it was
-started (multiprocessing, concurrent.futures, DataLoader, subprocess, torchrun). Nothing is done there until torch is imported, and little
-until it compiles. Forked processes have the hooks already.
+A directory of ours is put first on PYTHONPATH. Every Python interpreter imports its `sitecustomize` when it starts, however it was started
+(multiprocessing, concurrent.futures, DataLoader, subprocess, torchrun). Nothing happens there until torch is imported, and little until it
+compiles. Forked processes have the hooks already.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ from typing import Any
 from .descriptors import listen_on_loopback, pass_without_sockets
 from .protocol import CUDA_ARCH, FOLLOW_DIRECTORY, CaptureOrder, decode
 
-# What the processes are to do: a role, and for a capture the file of its order.
+# What the processes are to do: a role, and for a capture the file with its order.
 _VARIABLE = "TORCH_MINIFY_FOLLOW"
-# Told of the error with which a process ends that the program started.
+# Called with the error with which a process ends that the program started.
 _at_end: list[Callable[[BaseException], None]] = []
-# What this process does, where multiprocessing started it: see `ChildFacts.call`.
+# What this process is doing, if multiprocessing started it: see `ChildFacts.call`.
 _work: list[str] = []
 
 
 def follow(role: str, argument: str = "") -> None:
-    """Have every Python process that this one starts from now on do its part: the `role` capture, whose `argument` is the file of its
+    """Make every Python process that this one starts from now on take part: in the `role` capture, whose `argument` is the file with its
     order, or control."""
     pass_without_sockets()
     if role == "capture":
-        # a forked process has what this one has
+        # a forked process inherits this
         after("multiprocessing.process", _watch_run)
     os.environ[_VARIABLE] = f"{role}:{argument}"
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [FOLLOW_DIRECTORY, os.environ.get("PYTHONPATH", "")]))
 
 
 def start() -> None:
-    """Begin, in such a process."""
+    """Take part, in such a process."""
     if CUDA_ARCH in os.environ:
-        # before what a role does then: each finder asks those that were there before it
+        # before the role's own action: each finder asks those that were there before it
         AfterImport({"torch": lambda: importlib.import_module(f"{__package__}.absent_gpu").put_up()})
     role, _, argument = os.environ.get(_VARIABLE, "").partition(":")
     AfterImport({"multiprocessing.resource_sharer": pass_without_sockets, "multiprocessing.connection": listen_on_loopback})
@@ -61,18 +61,18 @@ def start() -> None:
 
 
 def tell_of_end(listener: Callable[[BaseException], None]) -> None:
-    """Have the `listener` told of the error with which this process ends, if it is one that the program started."""
+    """Call the `listener` with the error with which this process ends, if the program started it."""
     _at_end.append(listener)
 
 
 def _say_end(error: BaseException) -> None:
     for listener in _at_end:
-        with contextlib.suppress(Exception):  # a fault of ours must not take the place of the program's
+        with contextlib.suppress(Exception):  # a fault of ours must not replace the program's
             listener(error)
 
 
 def _watch_hook() -> None:
-    """An interpreter of the program's own ends with what it hands to `sys.excepthook`."""
+    """Watch `sys.excepthook`: an interpreter that the program started ends with the error passed to it."""
     original = sys.excepthook
 
     def excepthook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -84,7 +84,7 @@ def _watch_hook() -> None:
 
 
 def _watch_run(of_processes: Any) -> None:
-    """A process of multiprocessing prints its error and leaves with a status."""
+    """Watch the processes of multiprocessing, which print their error and exit with a status."""
     process = of_processes.BaseProcess
     original = process._bootstrap
 
@@ -106,15 +106,18 @@ def _watched(run: Callable[[], None]) -> None:
 
 
 def work() -> str | None:
-    """What this process is doing, as `ChildFacts.call` has it; None where multiprocessing did not start it. A process of a pool gets one
-    piece of work after the other, so it is read from the stack; where that shows none, it is the last that it showed."""
+    """What this process is doing, as in `ChildFacts.call`; None if multiprocessing did not start it.
+
+    A pool process gets one piece of work after the other, so this is read from the stack; if the stack shows none, it is the last one
+    seen.
+    """
     if _work:
         _work[0] = _call_on_stack() or _work[0]
     return _work[0] if _work else None
 
 
 def _call_on_stack() -> str:
-    """The outermost call of a function of the program's own file by plain values, within what this process was started for."""
+    """The outermost call, with plain values, of a function in the program's own file, within what this process was started for."""
     found = ""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not _watched.__code__:
@@ -125,10 +128,10 @@ def _call_on_stack() -> str:
 
 
 def _call_of(frame: FrameType) -> str:
-    """The call whose `frame` this is; empty where a script cannot make it."""
+    """The call that this `frame` belongs to; empty if a script cannot make it."""
     code, values = frame.f_code, frame.f_locals
     named = frame.f_globals.get(code.co_name)
-    # a function that is decorated is called as it is named
+    # a decorated function is called by its name
     if getattr(getattr(named, "__wrapped__", named), "__code__", None) is not code:
         return ""
     names = iter(code.co_varnames)
@@ -142,14 +145,14 @@ def _call_of(frame: FrameType) -> str:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether `repr` gives the value as Python takes it."""
+    """Whether `repr` gives the value as Python source."""
     if isinstance(value, (tuple, list)):
         return type(value) in (tuple, list) and all(map(_is_plain, value))
     return value is None or type(value) in (bool, int, str, bytes) or (type(value) is float and math.isfinite(value))
 
 
 def after(name: str, change: Callable[[Any], None]) -> None:
-    """Call `change` with the module `name` once that has been imported, which it may have been."""
+    """Call `change` with the module `name` once it has been imported, immediately if it is already."""
     if name in sys.modules:
         change(sys.modules[name])
     else:
@@ -157,14 +160,14 @@ def after(name: str, change: Callable[[Any], None]) -> None:
 
 
 class AfterImport(importlib.abc.MetaPathFinder):
-    """Calls each of `actions` once, when the module of its name has been imported."""
+    """Calls each of `actions` once, after the module with its name was imported."""
 
     def __init__(self, actions: dict[str, Callable[[], None]]) -> None:
         self._actions = actions
         sys.meta_path.insert(0, self)
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
-        """The spec of the module `name` by the other finders, which know `path` and `target`, with a loader that calls the action."""
+        """The spec of the module `name` from the other finders, which get `path` and `target`, with a loader that also calls the action."""
         action = self._actions.pop(name, None)
         if action is None:
             return None
@@ -190,9 +193,9 @@ def _call_after(loader: Any, action: Callable[[], None]) -> None:
 
 
 def _wait_for_compiler(order_file: str) -> None:
-    """Install the hooks when the process first asks for the compiler: most children only load data.
+    """Install the hooks when the process first calls the compiler: most children only load data.
 
-    Not when a module of the compiler is imported, since that may be in the middle of importing the others.
+    Importing a module of the compiler is not the trigger, since it may be in the middle of importing the others.
     """
     entries = _Entries(lambda: _install(order_file))
     torch: Any = sys.modules["torch"]
@@ -236,7 +239,7 @@ class _Entries:
 
 
 def _install(order_file: str) -> None:
-    # what it imports needs torch
+    # its imports need torch
     begin = importlib.import_module(f"{__package__}.capture.begin")
     with open(order_file, encoding="utf-8") as file:
         tracker = begin.tracker_for(decode(CaptureOrder, json.load(file)))

@@ -1,8 +1,8 @@
-"""Passing file descriptors between the processes of a program that may make no sockets.
+"""Passes file descriptors between the processes of a program that may not create sockets.
 
-multiprocessing sends a descriptor (each tensor that a DataLoader's worker returns is one) by a Unix socket with a name, and the sandbox
-allows none: by their names a program could reach other services of the machine. The same file is opened by the sender's entry in /proc
-here, which the kernel allows between processes of one account.
+multiprocessing sends a descriptor (such as each tensor that a DataLoader worker returns) through a named Unix socket, and the sandbox
+allows none: through names a program could reach other services of the machine. Here the receiver opens the same file through the sender's
+entry in /proc, which the kernel allows between processes of one account.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import socket
 import sys
 from typing import Any
 
-# A receiver opens what it was sent when it reads the message; so many may be on their way.
+# A receiver opens what it was sent when it reads the message; this many may be in flight.
 _ON_THEIR_WAY = 4096
 _sent: collections.deque[int] = collections.deque()
 _owner = os.getpid()
 
 
 def pass_without_sockets() -> None:
-    """Have multiprocessing pass descriptors by /proc from now on, in this process and those that it forks, where sockets are refused."""
+    """Make multiprocessing pass descriptors through /proc from now on, in this process and its forks, if sockets are refused."""
     try:
         socket.socket(socket.AF_UNIX).close()
     except PermissionError:
@@ -37,8 +37,8 @@ def pass_without_sockets() -> None:
 
 
 def listen_on_loopback() -> None:
-    """Have the managers and listeners of multiprocessing, which take Unix sockets, take loopback ones where these alone can be made: in a
-    network of its own. Where there is none, they fail as they do without a network."""
+    """Make the managers and listeners of multiprocessing use loopback sockets instead of Unix sockets if only these can be created, in a
+    network namespace of its own. If neither can, they fail as they do without a network."""
     try:
         socket.socket(socket.AF_UNIX).close()
     except PermissionError:
@@ -51,11 +51,11 @@ def listen_on_loopback() -> None:
 
 
 class Descriptor:
-    """A descriptor that can be pickled, as multiprocessing's own `DupFd`."""
+    """A descriptor that can be pickled, like multiprocessing's own `DupFd`."""
 
     def __init__(self, descriptor: int) -> None:
-        """Keep a copy of `descriptor` open until it has surely been opened by its receiver. Raises OSError where it is not open, or there
-        are too many."""
+        """Keep a copy of `descriptor` open until its receiver has surely opened it. Raises OSError if it is not open, or if there are too
+        many."""
         _forget_what_others_sent()
         if len(_sent) >= _most():
             with contextlib.suppress(OSError):
@@ -65,19 +65,19 @@ class Descriptor:
         _sent.append(self._copy)
 
     def detach(self) -> int:
-        """Open the same file here; the caller closes it. Raises OSError where the process that sent it has ended, or closed it."""
+        """Open the same file here; the caller closes it. Raises OSError if the sending process has ended, or has closed it."""
         return os.open(f"/proc/{self._process}/fd/{self._copy}", os.O_RDWR | os.O_CLOEXEC)
 
 
 def _most() -> int:
-    """How many copies are kept at most: half of the descriptors that this process may have."""
+    """Maximum number of copies: half of the descriptors that this process may have."""
     resource = sys.modules.get("resource") or importlib.import_module("resource")
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return min(_ON_THEIR_WAY, soft // 2) if soft > 0 else _ON_THEIR_WAY
 
 
 def _forget_what_others_sent() -> None:
-    """In a forked process: the copies of the process that it came from are that one's to keep."""
+    """In a forked process, close the copies that belong to its parent."""
     global _owner
     if _owner == os.getpid():
         return

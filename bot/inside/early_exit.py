@@ -1,8 +1,8 @@
-"""Leaving the compiler early: no candidate pays for a phase that the signature does not need.
+"""Leaves the compiler early: no candidate pays for a phase that the signature does not need.
 
-A healthy candidate spends 70-92 % of its time in the C++ compiler. Where the failure shows before that, the search stops
-there; the proof always takes the whole way. What Dynamo traced is not compiled at all where Dynamo fails: its graphs run as they are, so
-that those after a graph break are traced as well.
+A healthy candidate spends 70-92 % of its time in the C++ compiler. If the failure shows before that, the search stops there; the proof
+always runs everything. If Dynamo fails, nothing that it traced is compiled: its graphs run as they are, so that those after a graph break
+are traced as well.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ COMPILED = ("cpp_compile", "triton_compile")
 
 
 def stop_after(phase: str | None) -> None:
-    """Arrange that the first graph which gets past `phase` ends the run with `PhasePassed`; past Dynamo it runs as it is. None: nothing."""
+    """Make the first graph that gets past `phase` end the run with `PhasePassed`; past Dynamo it runs uncompiled. None: do nothing."""
     if phase is not None:
         with shortcut(f"leaving the compiler after {phase}"):
             _arrange(phase)
@@ -52,8 +52,8 @@ def _arrange(phase: str) -> None:
 
 
 def _check_only() -> None:
-    """C++ is only checked for errors: no object is made. A package ends the run where it would be linked; a kernel that is compiled
-    on its own is not loaded, and the run ends when the last one has been checked."""
+    """Only check C++ for errors, without making an object file. A package ends the run where it would be linked; a kernel that is compiled
+    separately is not loaded, and the run ends when the last one has been checked."""
     builder: Any = importlib.import_module("torch._inductor.cpp_builder")
     codecache: Any = importlib.import_module("torch._inductor.codecache")
     compiler, kernels = codecache.AotCodeCompiler, codecache.CppCodeCache
@@ -86,7 +86,7 @@ def _check_only() -> None:
 
 
 class _Unloaded(types.ModuleType):
-    """Stands for a library that was only checked; nothing of it is called before the run ends."""
+    """Stands for a library that was only checked; nothing in it is called before the run ends."""
 
     def __getattr__(self, name: str) -> Any:
         return _leave

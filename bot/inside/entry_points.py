@@ -1,6 +1,6 @@
-"""The compiler's entry points: one table for those who take them out and for those who look for them in a program's text.
+"""The compiler's entry points: one table for the code that takes them out and for the code that finds them in a program's text.
 
-Standard library alone, so that both interpreters may import it. Names that a version of torch does not have do no harm.
+Standard library only, so that both interpreters can import it. Names that a torch version does not have do no harm.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ PLACES = {
     Sort.REPACKAGE: ("torch._inductor.package.package_aoti", "torch._inductor.package.package.package_aoti"),
 }
 
-# What is handed to these is compiled or traced, at once or when it is called.
+# What is passed to these is compiled or traced, immediately or when it is called.
 COMPILING = frozenset({Sort.COMPILE, Sort.OPTIMIZE, Sort.TRACE, Sort.COMPILE_GRAPH, Sort.EXPORT, Sort.PACKAGE, Sort.COMPILE_LIBRARY})
-# These run or trace what they are handed at once.
+# These run or trace their argument immediately.
 AT_ONCE = frozenset({Sort.EXPORT, Sort.TRACE, Sort.PACKAGE, Sort.COMPILE_LIBRARY})
 
 
@@ -67,5 +67,5 @@ def places(*sorts: Sort) -> tuple[str, ...]:
 
 
 def last_names(*sorts: Sort) -> frozenset[str]:
-    """The last parts of the names of these `sorts`: `compile` of `torch.compile`."""
+    """The last parts of the names of these `sorts`: `compile` for `torch.compile`."""
     return frozenset(place.rpartition(".")[2] for place in places(*sorts))

@@ -1,7 +1,7 @@
-"""Settings that come from environment variables: torch reads those once, when one of its config modules is imported.
+"""Settings from environment variables, which torch reads once, when one of its config modules is imported.
 
-A script that sets them at its top, before it imports torch, comes too late here: a worker imported all of torch long ago. So they
-are read from its text, and the config modules brought to where they would be had they been imported afterwards.
+A script that sets them at its top, before it imports torch, comes too late here: a worker imported all of torch long ago. So they are read
+from its text, and the config modules are updated as if they had been imported afterwards.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _for_children: set[str] = set()  # variables that no config module of this proce
 
 
 def state(text: str) -> list[str]:
-    """Set the variables that the `text` of a script sets at its top; the names of those that changed."""
+    """Set the variables that a script (`text`) sets at its top; returns the names of those that changed."""
     changed = []
     for name, value, stays in _stated(text):
         if os.environ.get(name) != value and not (stays and name in os.environ):
@@ -35,7 +35,7 @@ def state(text: str) -> list[str]:
 
 
 def state_before_torch(text: str) -> None:
-    """Set the variables that the `text` of a script sets at its top, as if torch had not been imported yet."""
+    """Set the variables that a script (`text`) sets at its top, as if torch had not been imported yet."""
     changed = state(text)
     if not changed:
         return
@@ -46,13 +46,13 @@ def state_before_torch(text: str) -> None:
 
 
 def leave_to_children(name: str, module: ModuleType) -> None:
-    """Bring a config `module` to where it would be without the variable `name`, which stays for the processes that this one starts."""
+    """Update a config `module` as if the variable `name` were not set; the variable stays set for the processes that this one starts."""
     _for_children.add(name)
     _replace(module, _read_again(module))
 
 
 def defaults(module: ModuleType) -> dict[str, Any]:
-    """The entries of a config module as they would be without the settings in the environment."""
+    """The entries of a config `module` as they would be without the settings in the environment."""
     settings = variables.settings_of(os.environ)
     entries: dict[str, Any] = vars(module)["_config"]
     return {**entries, **_plain(module, tuple(settings.items()))} if _mentions(module, list(settings)) else entries
@@ -60,7 +60,7 @@ def defaults(module: ModuleType) -> dict[str, Any]:
 
 @functools.cache
 def _plain(module: ModuleType, settings: tuple[tuple[str, str], ...]) -> dict[str, Any]:
-    """The entries that these settings in the environment change, as they would be without."""
+    """The entries that these settings in the environment change, as they would be without them."""
     given: dict[str, Any] = vars(_read_again(module))["_config"]
     for name, _ in settings:
         del os.environ[name]
@@ -68,12 +68,12 @@ def _plain(module: ModuleType, settings: tuple[tuple[str, str], ...]) -> dict[st
         without: dict[str, Any] = vars(_read_again(module))["_config"]
     finally:
         os.environ.update(settings)
-    # both were read now: an entry may depend on the working directory as well
+    # both were read now: an entry may also depend on the working directory
     return {name: entry for name, entry in without.items() if name in given and unassigned(given[name]) != unassigned(entry)}
 
 
 def _read_again(module: ModuleType) -> ModuleType:
-    """A config module made anew from the environment as it is, but for what is for children; the one in use stays as it is."""
+    """A config module newly created from the current environment, without what is for children; the one in use is not changed."""
     name = f"{module.__name__}_again"
     spec = importlib.util.spec_from_file_location(name, module.__file__)
     if spec is None or spec.loader is None:
@@ -92,16 +92,16 @@ def _read_again(module: ModuleType) -> ModuleType:
 
 
 def _replace(module: ModuleType, again: ModuleType) -> None:
-    """Give a config module the entries that another reading of it changes."""
+    """Give a config module the entries that differ in another reading of it."""
     entries: dict[str, Any] = vars(module)["_config"]
     for name, entry in vars(again)["_config"].items():
         if name in entries and unassigned(entries[name]) != unassigned(entry):
-            module.__delattr__(name)  # the one way, in all versions, to make it forget what it computed from the old one
+            module.__delattr__(name)  # the only way, in all versions, to drop what was computed from the old one
             entries[name] = entry
 
 
 def unassigned(entry: Any) -> tuple[Any, ...]:
-    """What a config's `entry` may be without anybody's assignment."""
+    """The values that a config `entry` may have without an assignment."""
     return entry.default, entry.env_value_default, entry.env_value_force
 
 
@@ -114,14 +114,14 @@ def _mentions(module: ModuleType, names: list[str]) -> bool:
 
 
 def _stated(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Name and value of each setting that a script puts into `os.environ` at its top, before anything imports the compiler, and
-    whether one that is there already stays."""
+    """Name and value of each setting that a script puts into `os.environ` at its top, before anything imports the compiler, and whether an
+    existing value takes precedence."""
     if "environ" not in text:
         return
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
-        return  # running it will say so
+        return  # running it will report that
     for statement in tree.body:
         if _imports_compiler(statement):
             return
@@ -165,7 +165,7 @@ def _is_environ(node: ast.expr) -> bool:
 
 
 def _imports_compiler(statement: ast.stmt) -> bool:
-    """Whether running this statement imports the compiler, as far as its own text says."""
+    """Whether running this statement imports the compiler, judging by its own text."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()

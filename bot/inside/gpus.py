@@ -1,6 +1,6 @@
-"""Which GPUs of a machine questions may be spread over. Asks no driver: a parent that did could not fork any more.
+"""Which GPUs of a machine questions may be spread over. Does not call the driver: a parent that did could not fork any more.
 
-Standard library alone. The driver describes each GPU in a file below `/proc/driver/nvidia/gpus` (NVIDIA's documentation of its Linux
+Standard library only. The driver describes each GPU in a file below `/proc/driver/nvidia/gpus` (NVIDIA's documentation of its Linux
 driver, "The /proc filesystem interface").
 """
 
@@ -16,7 +16,7 @@ VISIBLE = "CUDA_VISIBLE_DEVICES"
 
 
 def alike(env: Mapping[str, str] = os.environ, driver: Path = DRIVER, devices: Path = DEVICES) -> tuple[str, ...]:
-    """Values of `CUDA_VISIBLE_DEVICES`, one for each GPU that the programs of `env` see, where there are several of one model; else
+    """Values of `CUDA_VISIBLE_DEVICES`, one for each GPU that programs with `env` see, if there are several of the same model; otherwise
     none. `driver` is where the driver describes them, `devices` where their device files are."""
     try:
         models = [_model(path) for path in driver.glob("*/information")]

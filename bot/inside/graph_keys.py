@@ -1,7 +1,7 @@
-"""The keys of torch's caches of compiled graphs: made in our processes as in the user's, where those caches are on.
+"""Makes the keys of torch's caches of compiled graphs in our processes as in the user's, where these caches are enabled.
 
-In ours they keep nothing and know nothing, so that no hit hides a failure. But a key is made with the program's own help: each of its
-passes is asked for its `uuid`, and what fails there fails for everybody. A candidate that nobody asks may lose it unseen.
+In ours the caches store nothing and find nothing, so that no hit hides a failure. But making a key involves the program: each of its
+passes is asked for its `uuid`, and a failure there happens to everybody. A candidate could lose that unnoticed if it were never asked.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SWITCH = "TORCHINDUCTOR_FX_GRAPH_CACHE"
 
 
 def make_keys() -> None:
-    """Have Inductor make the key of each graph that it compiles in this process, and then go on as without a cache.
+    """Make Inductor compute the key of each graph that it compiles in this process, and then continue as without a cache.
 
     Raises:
         AttributeError: this torch makes its keys in another way.
@@ -32,7 +32,7 @@ def make_keys() -> None:
     details = codecache.FxGraphHashDetails
 
     def gathered(*given: Any) -> tuple[str, list[str]]:
-        # what a key is made of; the hash itself is most of the cost, and nobody looks it up
+        # what a key is made from; the hash itself is most of the cost, and nothing looks it up
         details(*given)
         return "", []
 
@@ -41,7 +41,7 @@ def make_keys() -> None:
         make(*args, **kwargs)
         return None, {"cache_state": "bypass", "cache_bypass_reason": "nothing is kept", "cache_event_time": time.time_ns()}
 
-    codecache.torch_key()  # of all that torch is made of: remembered, a third of a second in each child otherwise
+    codecache.torch_key()  # covers all of torch: computed once here, since it would take a third of a second in each child
     codecache.compiled_fx_graph_hash = gathered
     cache.prepare_key = staticmethod(prepare_key)
     environment.leave_to_children(_SWITCH, config)

@@ -1,4 +1,5 @@
-"""Libraries whose compiler was killed while it wrote them. The next process that needs one loads it: another failure, or a crash."""
+"""Removes libraries whose compiler was killed while it wrote them. The next process that needs one would load it: a different failure, or
+a crash."""
 
 from __future__ import annotations
 
@@ -7,15 +8,15 @@ import struct
 import sys
 import time
 
-# Seconds in which a file does not change that nobody writes any more.
+# A file that does not change for this many seconds is not being written any more.
 STILL = 0.3
-# <elf.h>: the header of a file of 64 bits, from its mark to the place, size and number of the headers of its sections, which come last.
+# <elf.h>: the header of a 64-bit file, from its magic number to the offset, size and number of the section headers, which come last.
 _HEADER = struct.Struct("<4sB35xQ10xHH")
 _MARK, _64_BITS = b"\x7fELF", 2
 
 
 def remove_half_written(folder: str) -> None:
-    """Remove the shared libraries below `folder` that are not whole, and that nobody is writing."""
+    """Remove the incomplete shared libraries below `folder` that nothing is writing."""
     if sys.platform != "linux":
         return  # other systems have other libraries
     found = {path: changed for path in _libraries(folder) if (changed := _half(path))}
@@ -32,7 +33,7 @@ def _libraries(folder: str) -> list[str]:
 
 
 def _half(path: str) -> tuple[int, int] | None:
-    """Size and time of a file that is no whole library; None for a whole one, and for what cannot be read."""
+    """Size and time of a file that is not a complete library; None for a complete one, and for one that cannot be read."""
     try:
         with open(path, "rb") as file:
             header, facts = file.read(_HEADER.size), os.fstat(file.fileno())

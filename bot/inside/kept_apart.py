@@ -1,14 +1,14 @@
-"""Keeping the program of one question from the process that judges it. Linux; other systems have less to close."""
+"""Isolates the program of one question from the process that judges it. Linux only; other systems have less to close."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 
-# <linux/prctl.h>, <linux/landlock.h>; the version of Landlock that knows of signals
+# <linux/prctl.h>, <linux/landlock.h>; the first Landlock version that restricts signals
 _SET_DUMPABLE, _SET_NO_NEW_PRIVS, _LANDLOCK_CREATE, _LANDLOCK_SCOPES = 4, 38, 444, 6
 _SIGNALS = 0b10
-# Moving files between directories: every set of rules refuses it that does not allow it by name.
+# Moving files between directories: every ruleset forbids it unless it is explicitly allowed.
 _REFER, _PATH_BENEATH = 1 << 13, 1
 
 
@@ -18,7 +18,7 @@ class _Beneath(ctypes.Structure):
 
 
 def close_to_children() -> None:
-    """No child can open the pipes or the memory of this process by `/proc`, and so answer for another one."""
+    """Keep children from opening the pipes or the memory of this process through `/proc`, and so from answering for another one."""
     try:
         ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
     except (OSError, AttributeError):
@@ -26,10 +26,10 @@ def close_to_children() -> None:
 
 
 def keep_to_itself() -> None:
-    """From now on this process, and what it starts, can send no signal to the process that judges it, where the kernel can see to that."""
+    """From now on this process, and what it starts, cannot send signals to the process that judges it, if the kernel supports that."""
     try:
         libc = ctypes.CDLL(None, use_errno=True)
-        libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # the parent is not, and a fork is as its parent
+        libc.prctl(_SET_DUMPABLE, 1, 0, 0, 0)  # the parent is not, and a fork inherits that
         if libc.syscall(_LANDLOCK_CREATE, None, 0, 1) < _LANDLOCK_SCOPES:
             return
         rules = (ctypes.c_uint64 * 3)(_REFER, 0, _SIGNALS)

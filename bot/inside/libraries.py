@@ -1,7 +1,7 @@
-"""Libraries of the user's program in the warm parent, so that no child imports them anew: where that is safe.
+"""Imports libraries of the user's program in the warm parent, where that is safe, so that no child has to.
 
-A package may start a device's runtime or threads when it is imported, and neither comes along to a forked child. What lies in the
-user's own directories is no library: it may do anything, and change.
+A package may start a device's runtime or threads when it is imported, and neither survives a fork. Code in the user's own directories is
+not a library: it may do anything, and change.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from collections.abc import Iterable, Iterator
 
 from . import warm
 
-# Of libraries of linear algebra, which else start a thread for each CPU when they are imported. Their children set it themselves.
+# For linear algebra libraries, which otherwise start a thread for each CPU when imported. Their children set it themselves.
 _THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 _PLACES = ("site-packages", "dist-packages")
 
 
 class Unsafe(Exception):
-    """A library that the parent of forked children must not import."""
+    """A library that must not be imported by a parent that forks."""
 
 
 def load(words: Iterable[str]) -> None:
-    """Import the modules that the `words` name (`package.module:name,name`). Raises Unsafe where one is not installed, cannot be imported,
-    or left behind what does not survive a fork."""
+    """Import the modules that the `words` name (`package.module:name,name`). Raises Unsafe if one is not installed, cannot be imported, or
+    leaves something behind that does not survive a fork."""
     before = _threads()
     with _one_thread():
         for word in words:
@@ -64,7 +64,7 @@ def _one_thread() -> Iterator[None]:
 
 
 def _threads() -> int:
-    """The threads of this process. Raises Unsafe where the system does not say."""
+    """Number of threads of this process. Raises Unsafe if the system does not tell."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError as error:

@@ -1,7 +1,7 @@
-"""How long a program has run by its own account: on a busy machine it also waits for a processor, and that time is not its own.
+"""How long a program itself has run: on a busy machine it also waits for a processor, and that time does not count.
 
-Standard library alone, since both sides of the pipe limit what they run. Linux says how long each process was ready to run and was
-not let (the second number of `/proc/PID/schedstat`). Where the system does not say, a program's own time is the time that passed.
+Standard library only, since both sides of the pipe limit what they run. Linux records how long each process was ready to run but had to
+wait (the second number in `/proc/PID/schedstat`). If the system does not tell, a program's own time is the elapsed time.
 """
 
 from __future__ import annotations
@@ -9,17 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-# Seconds between two looks: a process that ends in between takes what it waited since the last one with it.
+# Seconds between two samples: if a process ends in between, its waiting time since the last one is lost.
 EVERY = 0.25
-# However busy the machine is, so much of the time that passes counts: whoever waits for a program's time to be over waits no longer
-# than that.
+# However busy the machine is, at least this share of the elapsed time counts, which limits how long anyone waits for a program's time to be
+# over.
 LEAST_SHARE = 0.1
 
 
 class OwnTime:
     """The own time of the process `pid` and those that it starts, from now on.
 
-    `clock` gives the time in seconds; `waited` tells of each process in a tree how many seconds it has waited for a processor so far.
+    `clock` returns the time in seconds; `waited` returns, for each process in a tree, how many seconds it has waited for a processor so
+    far.
     """
 
     def __init__(
@@ -33,26 +34,26 @@ class OwnTime:
         self._lost = 0.0
 
     def look(self) -> None:
-        """Take note of what was waited; often enough does nothing."""
+        """Record the waiting time; does nothing if the last sample is recent."""
         now = self._clock()
         passed = now - self._looked
         if passed < EVERY:
             return
         waited = self._waited(self._pid)
-        # one of them waits while the others wait for it: the longest wait is that of all
+        # while one of them waits for a processor, the others wait for it: the longest wait counts for all
         more = max((seconds - self._last.get(pid, 0.0) for pid, seconds in waited.items()), default=0.0)
         self._lost += min(max(more, 0.0), passed)
         self._last, self._looked = waited, now
 
     def seconds(self) -> float:
-        """What the processes have had of the time so far, in seconds."""
+        """The time that the processes have actually had so far, in seconds."""
         passed = self._clock() - self._started
         return max(passed - self._lost, LEAST_SHARE * passed)
 
 
 def seconds_waited(pid: int) -> dict[int, float]:
-    """For the process `pid` and each below it, the seconds that its main thread was ready and did not run. Empty where the system does
-    not say."""
+    """For the process `pid` and each below it, the seconds that its main thread was ready and did not run. Empty if the system does not
+    tell."""
     found: dict[int, float] = {}
     for one in _tree(pid):
         try:
@@ -64,7 +65,7 @@ def seconds_waited(pid: int) -> dict[int, float]:
 
 
 def _tree(pid: int) -> Iterator[int]:
-    """The process and its offspring; of what a thread other than the main one started nothing is known."""
+    """The process and its descendants, except those started by a thread other than the main one, which are unknown."""
     waiting = [pid]
     while waiting:
         one = waiting.pop()

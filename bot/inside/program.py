@@ -1,4 +1,4 @@
-"""Running the user's program as a person would, `python FILE` or `python -m NAME`, and saying how it ended."""
+"""Runs the user's program as a person would, `python FILE` or `python -m NAME`, and reports how it ended."""
 
 from __future__ import annotations
 
@@ -22,31 +22,31 @@ from .protocol import Facts, PhasePassed
 if TYPE_CHECKING:
     import ast
 
-# A traceback can hold megabytes of generated code; the signature needs its two ends.
+# A traceback can contain megabytes of generated code; the signature needs both ends of it.
 HEAD, TAIL = 400_000, 60_000
 
 
-# Told of an error, and of the test that it made fail, as its runner names it.
+# Called with an error, and the test that it made fail, as its runner names it.
 OnError = Callable[[BaseException, str], None]
-# Told of the exception that ended the program.
+# Called with the exception that ended the program.
 OnEnd = Callable[[BaseException], object]
 
 
 def read_source(path: str) -> str:
-    """The text of the script at `path` as Python reads it: in the encoding that it declares, without a byte order mark. Raises SyntaxError
-    where it is not in that encoding, or there is none of that name."""
+    """The text of the script at `path` as Python reads it: in its declared encoding, without a byte order mark. Raises SyntaxError if it
+    is not in that encoding, or if there is no such encoding."""
     with contextlib.suppress(SyntaxError, UnicodeDecodeError), tokenize.open(path) as file:
         return file.read()
     with open(path, "rb") as raw:
-        compile(raw.read(), path, "exec", dont_inherit=True)  # says it in Python's words
+        compile(raw.read(), path, "exec", dont_inherit=True)  # reports it in Python's words
     raise SyntaxError(f"the encoding of {path} cannot be read")
 
 
 def collect() -> None:
-    """Collect garbage from here on, where `boot` has put that off, with all that is there counted as old.
+    """Collect garbage from here on, if `boot` has disabled that, with everything that exists counted as old.
 
-    Of the million objects that the compiler's modules are made of none is garbage: to look through them again and again while they come
-    takes a fifth of the time for importing them.
+    None of the million objects that make up the compiler's modules is garbage; scanning them again and again during the imports takes a
+    fifth of their time.
     """
     if not gc.isenabled():
         gc.freeze()
@@ -55,9 +55,9 @@ def collect() -> None:
 
 
 def execute(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str) -> None:
-    """Execute the script file `path` as `__main__`, with the arguments `argv`; what it raises goes through.
+    """Execute the script file `path` as `__main__`, with the arguments `argv`; its exceptions propagate.
 
-    `source` gives what to compile of its text.
+    `source` returns what to compile for its text.
     """
     pass_without_sockets()
     collect()
@@ -74,8 +74,8 @@ def execute(path: str, argv: Sequence[str], source: Callable[[str], str | ast.Mo
 def run_as_main(
     path: str, argv: Sequence[str], source: Callable[[str], str | ast.Module] = str, on_end: OnEnd = lambda _error: None
 ) -> Facts:
-    """The facts of how it ended to `execute` a script; the parameters `path`, `argv` and `source` are its. `on_end` is told the exception
-    that ended it."""
+    """`execute` a script and return the facts of how it ended; `path`, `argv` and `source` are as in `execute`. `on_end` gets the
+    exception that ended it."""
     try:
         execute(path, argv, source)
     except BaseException as error:
@@ -87,7 +87,7 @@ def run_as_main(
 def run_watched(
     path: str, argv: Sequence[str], watch: Callable[[types.FrameType, str, Any], None], source: Callable[[str], str | ast.Module] = str
 ) -> Facts:
-    """`run_as_main`, whose calls `watch` sees (see `sys.setprofile`), also in threads; `path`, `argv` and `source` are its."""
+    """`run_as_main` with all calls passed to `watch` (see `sys.setprofile`), also in threads; `path`, `argv` and `source` are as there."""
     threading.setprofile(watch)
     sys.setprofile(watch)
     try:
@@ -97,13 +97,13 @@ def run_watched(
         threading.setprofile(None)
 
 
-# What ended a run. Freeing its frames frees the program's tensors, and where the device's context is dead (a failed assert in a
-# kernel), that ends the process before anybody hears what was raised.
+# What ended a run. Freeing its frames frees the program's tensors, and if the device's context is dead (a failed assert in a kernel), that
+# ends the process before the exception is reported.
 _HELD: list[BaseException] = []
 
 
 def ended_by(error: BaseException) -> Facts:
-    """The facts of a run that this `error` ended. The error is held from here on."""
+    """The facts of a run that this `error` ended. The error is kept alive from here on."""
     _HELD.append(error)
     if isinstance(error, SystemExit):
         if error.code is None or isinstance(error.code, int):
@@ -119,25 +119,25 @@ def ended_by(error: BaseException) -> Facts:
 
 
 class LookedIn:
-    """The directories where a program has Python look for modules, beside those where it looked when this was made."""
+    """The directories that a program adds to Python's module search path after this was made."""
 
     def __init__(self) -> None:
         self._before = {os.path.abspath(entry) for entry in sys.path}
         self._since: dict[str, None] = {}
 
     def note(self) -> list[str]:
-        """Those of all moments at which this was called, in the order of `sys.path`; the first moment's first."""
+        """Those seen in all calls of this method so far, in the order of `sys.path`, the earliest first."""
         entries = (os.path.abspath(entry) for entry in sys.path if isinstance(entry, str))
         self._since.update(dict.fromkeys(entry for entry in entries if entry not in self._before))
         return list(self._since)
 
 
 def threads_outlive(patience: float) -> bool:
-    """Whether threads that Python waits for at its end go on for more than `patience` seconds: a process of its own would not end."""
+    """Whether threads that Python waits for at exit run for more than `patience` seconds: the program's own process would not end."""
     waited_for = [thread for thread in threading.enumerate() if not (thread.daemon or thread is threading.main_thread())]
 
     def end_them() -> None:
-        # as Python does at its end: executors are told first, and then each thread is joined
+        # as Python does at exit: executors are notified first, and then each thread is joined
         for tell in reversed(getattr(threading, "_threading_atexits", ())):
             tell()
         for thread in waited_for:
@@ -152,18 +152,18 @@ def threads_outlive(patience: float) -> bool:
 
 
 def format_error(error: BaseException) -> str:
-    """The traceback of an `error` as Python prints it, its middle left out where it is very long."""
+    """The traceback of an `error` as Python prints it, with the middle left out if it is very long."""
     return shortened("".join(traceback.format_exception(type(error), error, error.__traceback__)))
 
 
 def shortened(text: str) -> str:
-    """A printed traceback (`text`) in UTF-8, its middle left out where it is very long."""
+    """A printed traceback (`text`) in UTF-8, with the middle left out if it is very long."""
     text = _encodable(text)
     return text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n[...]\n" + text[-TAIL:]
 
 
 def _encodable(text: str) -> str:
-    """Lone surrogates (names of files that are no UTF-8) as Python prints them."""
+    """The text with lone surrogates (from file names that are not UTF-8) as Python prints them."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -177,7 +177,7 @@ def flush() -> None:
 
 
 def listen_to_unittest(on_error: OnError) -> None:
-    """Tell `on_error` of the errors that make tests fail, whoever runs them: a script that ends in `unittest.main()` as well."""
+    """Pass the errors that make tests fail to `on_error`, whoever runs the tests, including a script that ends in `unittest.main()`."""
     result: Any = importlib.import_module("unittest.result").TestResult
 
     def listen(name: str) -> None:
@@ -185,7 +185,7 @@ def listen_to_unittest(on_error: OnError) -> None:
 
         @functools.wraps(original)
         def add(self: Any, test: Any, *args: Any) -> Any:
-            if args[-1] is not None:  # of a subtest: None where it passed
+            if args[-1] is not None:  # for a subtest: None if it passed
                 on_error(args[-1][1], test.id())
             return original(self, test, *args)
 
@@ -196,8 +196,7 @@ def listen_to_unittest(on_error: OnError) -> None:
 
 
 def listen_to_pytest(on_error: OnError) -> None:
-    """Tell `on_error` of the errors that make tests fail that a script runs by `pytest.main()`. Raises ImportError where there is no
-    pytest."""
+    """Pass the errors of failing tests that a script runs with `pytest.main()` to `on_error`. Raises ImportError if there is no pytest."""
     pytest: Any = importlib.import_module("pytest")
     from . import pytest_plugin  # needs pytest, which few programs have
 
@@ -212,8 +211,8 @@ def listen_to_pytest(on_error: OnError) -> None:
 
 
 def run_module(name: str, argv: Sequence[str], on_error: OnError, on_end: OnEnd = lambda _error: None) -> Facts:
-    """`python -m`, with the module's `name` and `argv`; the facts of how it ended. Errors of failing tests, which pytest catches,
-    are told to `on_error`, the exception that ended it to `on_end`."""
+    """Run `python -m` with the module's `name` and `argv`; returns the facts of how it ended. `on_error` gets the errors of failing tests,
+    which pytest catches, and `on_end` the exception that ended it."""
     sys.argv = [name, *argv]
     sys.path.insert(0, os.getcwd())
     if name == "pytest":

@@ -1,7 +1,7 @@
-"""What the user's interpreter and ours say to each other: the messages, and the names that both sides use.
+"""The protocol between the user's interpreter and ours: the messages, and the names that both sides use.
 
-Both sides import this module, so it needs the standard library alone. A request is a dataclass, which one side encodes as JSON and
-the other decodes. An answer is JSON as it is, with the keys that its TypedDict declares.
+Both sides import this module, so it needs only the standard library. A request is a dataclass, which one side encodes as JSON and the
+other decodes. An answer is plain JSON with the keys that its TypedDict declares.
 """
 
 from __future__ import annotations
@@ -13,49 +13,49 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, final
 
-# What an interpreter started on boot.py is for.
+# The purpose of an interpreter started on boot.py.
 Role = Literal["server", "spare", "capture", "control", "bytecode"]
 Task = Literal[
     "run", "control", "control_fp64", "control_spread", "control_moved", "shapes", "export", "generated", "localize", "origins", "frames"
 ]
 # See `bot.failure.outcome.Outcome`.
 Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
-# What takes the place of compiled results in a control: float64; the same, as far from eager as rounding explains; eager itself with each
-# result moved by a unit in its last place, where float64 cannot be had. With the first two, whole numbers that rounding decides come out
-# otherwise than in eager; with `exact`, float64 alone, they do not. `eager` is eager as it is. In each the program is told, where it asks,
-# that it is being compiled.
+# What replaces compiled results in a control: float64; the same, moved as far from eager as rounding explains; eager itself with each
+# result moved by a unit in its last place, if float64 is not available. With the first two, whole numbers that rounding decides come out
+# differently than in eager; with `exact`, float64 alone, they do not. `eager` is unchanged eager. In all of them the program is told that
+# it is being compiled if it asks.
 Precision = Literal["fp64", "spread", "moved", "exact", "eager"]
-# The option of a control in a process of its own: one of these, or `--untold` and `--moved-untold`, the first and the third of a program
-# that is not told that it is being compiled, and so does what it does in eager; with `--repeats` what torch leaves open differs each time;
-# with `--bare` a compiled module is the module itself, not one around it as `torch.compile` makes.
+# The option of a control in its own process: one of these, or `--untold` and `--moved-untold`, the first and the third for a program that
+# is not told that it is being compiled, and so behaves as in eager; with `--repeats`, what torch leaves undefined differs each time; with
+# `--bare`, a compiled module is the module itself, not a wrapper like that of `torch.compile`.
 ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--eager", "--untold", "--moved-untold", "--repeats", "--bare"]
 HookPoint = Literal["dynamo", "aot", "aoti"]
 # How a captured graph failed. `pending`: it was written before it was compiled.
 Failed = Literal["", "pending", "compile", "run", "accuracy"]
 
-# The file that a worker writes the script to.
+# The file to which a worker writes the script.
 SCRIPT = "repro.py"
-# The name for the returned value of a script's `forward`: the last operation is in the return statement.
+# The name for the return value of a script's `forward`: the last operation is in the return statement.
 RETURNED = "return"
 # The statement of a generated module that waits until its kernels are compiled.
 GENERATED = "async_compile.wait(globals())"
 OLDEST_TORCH = (2, 9)
 INSIDE = os.path.dirname(os.path.abspath(__file__))
 BOOT = os.path.join(INSIDE, "boot.py")
-# On the path of a Python process that is to do something of ours when it starts: `children.start`.
+# On the path of a Python process that runs `children.start` when it starts.
 FOLLOW_DIRECTORY = os.path.join(INSIDE, "follow")
-# Holds the architecture of the GPU that is not there, where programs are to be compiled for one.
+# Contains the architecture of the absent GPU, if programs are to be compiled for one.
 CUDA_ARCH = "TORCH_MINIFY_CUDA_ARCH"
 # Where Inductor looks for precompiled headers, below the temporary directory of a process in the sandbox.
 HEADERS = "torchinductor_program/precompiled_headers"
 # Files of a capture, in its directory.
 ORDER_FILE, RUN_FILE, ESCAPED_FILE, REGION_PREFIX = "order.json", "run.json", "escaped.json", "region-"
-# The directory, in that of a capture, of regions whose numbers were compared when the program had ended.
+# The subdirectory, in a capture's directory, for regions whose numbers were compared after the program had ended.
 COMPARED_DIR = "compared"
-# The directory of each process that the program started and that compiled, and the file of its errors.
+# The directory of each process that the program started and that compiled, and its files.
 CHILD_PREFIX, CHILD_ERRORS, CHILD_DEATH, CHILD_FACTS = "child-", "errors.json", "death.txt", "process.json"
 
-# How a line about a failed shortcut begins, in the log of a worker.
+# The beginning of a log line about a failed shortcut, in a worker's log.
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
 
 _REACHED = "[compiler-out] reached: "
@@ -66,14 +66,14 @@ _REACHED_LINE = re.compile(
 
 
 class PhasePassed(BaseException):
-    """The last phase in which the signature can show itself was passed. Not an Exception: nothing may swallow it."""
+    """The last phase in which the signature can show was passed. Not an Exception, since nothing may swallow it."""
 
 
 class Fp64Impossible(Exception):
     """The program cannot be evaluated in float64, so float64 says nothing about it."""
 
 
-# Where only the beginning of an error is looked for: how many values are compared at first, and at most.
+# If only the beginning of an error is wanted: how many values are compared at first, and at most.
 FEW_VALUES, MORE_VALUES = 16, 64
 
 
@@ -88,16 +88,16 @@ class Question:
     task: Task = "run"
     limit: float = 60.0
     memory: int | None = None
-    stop_after: str | None = None  # the phase after which the compiler is left
+    stop_after: str | None = None  # the phase after which to leave the compiler
     argv: tuple[str, ...] = ()
-    repeats: bool = False  # task control: has to compute the same whatever torch leaves open
+    repeats: bool = False  # task control: must compute the same whatever torch leaves undefined
     strict: bool = False  # task localize: integral and boolean values count
     tolerance: tuple[float, ...] | None = None  # task localize: see Recipe.tolerance
     beginning: bool = False  # task localize: only where the error begins first
-    window: tuple[int, int] | None = None  # task localize, `beginning`: of the values those from one position up to another; None: all
-    lines: tuple[int, ...] = ()  # task frames: of the script (1-based), which the failure names
-    seed: int = 0  # of the random number generators, as the program finds them
-    as_eager: bool = False  # compiled code draws the random numbers that eager draws
+    window: tuple[int, int] | None = None  # task localize, `beginning`: the range of positions of the values to compare; None: all
+    lines: tuple[int, ...] = ()  # task frames: lines of the script (1-based) that the failure names
+    seed: int = 0  # of the random number generators when the program starts
+    as_eager: bool = False  # compiled code draws the same random numbers as eager
     save: str | None = None  # tasks export, generated: the file for the exported program, or the code
     id: int = 0
     dir: str = ""  # the child's working directory
@@ -113,25 +113,25 @@ class Cancel(TypedDict):
 class CaptureOrder:
     """The program that a capture runs, and how."""
 
-    script: str | None  # else `module` is run
+    script: str | None  # otherwise `module` is run
     module: str | None
-    file: str | None  # the program's own file, where the command names one
+    file: str | None  # the program's own file, if the command names one
     argv: tuple[str, ...]
     out: str  # the directory to write to
     check: bool  # compare each compiled graph with eager and float64
     strict: bool  # integral and boolean values count
     tolerance: tuple[float, ...] | None  # (rtol, atol); () for the defaults of torch.testing.assert_close
     beforehand: bool  # write each graph before it is compiled
-    synchronous: bool  # write each graph before it is first called: a device whose context is dead gives nothing back
+    synchronous: bool  # write each graph before its first call: nothing can be read from a device whose context is dead
     dump: bool  # call PyTorch's own dumpers too
-    afterwards: bool = False  # compare each compiled graph when the program has ended well, or by its own verdict
-    as_eager: bool = False  # compiled code draws the random numbers that eager draws
-    fall_back: bool = False  # what the compiler refuses is run in eager
-    later_calls: bool = False  # with `check`: compare later calls of a compiled graph, too, not its first alone
+    afterwards: bool = False  # compare each compiled graph when the program has ended normally, or by its own verdict
+    as_eager: bool = False  # compiled code draws the same random numbers as eager
+    fall_back: bool = False  # what the compiler rejects runs in eager
+    later_calls: bool = False  # with `check`: also compare later calls of a compiled graph, not only its first
 
 
 class ValueMeta(TypedDict, total=False):
-    """A value in the words of `bot.reduce.graph.form.Meta`; `kind` is always there."""
+    """A value's metadata, as in `bot.reduce.graph.form.Meta`; `kind` is always present."""
 
     kind: str
     shape: list[int]
@@ -144,8 +144,8 @@ class ValueMeta(TypedDict, total=False):
 
 
 class FrameCall(TypedDict):
-    """How a function of the script was called: all Python source but `name`, which is qualified. `reads` assigns what a function that
-    was made inside another one reads there."""
+    """How a function of the script was called: Python source, except `name`, which is the qualified name. `reads` assigns what a function
+    defined inside another one reads from there."""
 
     name: str
     reads: list[str]
@@ -168,12 +168,12 @@ class Facts(_Ended, total=False):
     printed: str
     drew: bool  # random numbers
     device: bool  # it started a GPU's runtime
-    lingers: bool  # it failed, and threads of its keep its process from ending
+    lingers: bool  # it failed, and its threads keep the process from ending
     calls: int  # of the compiler; this and the next four: task control
     raised: int  # how many of these calls raised
-    asked: int  # how often the program asked whether it is being compiled, where the compiler would have been
-    unmade: int  # how often it looked at what only the compiler makes, or gave it a backend of its own
-    error: str  # class and message of the first that raised
+    asked: int  # how often the program asked whether it is being compiled, in code that would have been compiled
+    unmade: int  # how often it looked at what only the compiler makes, or passed a backend of its own
+    error: str  # class and message of the first error
     values: dict[str, ValueMeta]  # task shapes
     first: list[str]  # task localize: names where an error begins, in program order
     wrong: list[str]  # task localize: names of all wrong values, in program order
@@ -187,34 +187,34 @@ class RunFacts(Facts, total=False):
 
     versions: dict[str, str]
     tolerance: list[float] | None  # of the program's own last comparison
-    errors: list[float] | None  # against float64, of compiled and eager, where compiled is farthest for what eager is
+    errors: list[float] | None  # of compiled code and eager against float64, where compiled code is worst relative to eager
     whole: bool  # integral or boolean results of compiled graphs differ from eager's, which did not count
-    off: str  # the setting that turns the compiler off; empty where none does
-    swallows: bool  # Dynamo was told to swallow what the compiler raises
+    off: str  # the setting that turns the compiler off; empty if there is none
+    swallows: bool  # Dynamo was told to suppress the compiler's exceptions
     again: bool  # a compiled graph was called more than once
-    pooled: bool  # kernels were compiled by several processes, which they are not elsewhere
+    pooled: bool  # kernels were compiled by several processes, unlike elsewhere
     test: str  # the failing test, as its runner names it
-    installed: list[int]  # lines of the program's file at which functions begin that the compiler holds
-    beside: list[str]  # names of those that modules beside that file define
-    looked: list[str]  # the directories where it had Python look for modules, when it ended or a test failed, beside those it began with
-    behind: str  # the traceback of the compiler's exception that the program handled when it ended otherwise
-    compared: bool | None  # every compiled graph, when the program had ended; None while that goes on
-    ended: float  # on the system's monotonic clock; what the process does after that is not the program's
+    installed: list[int]  # lines of the program's file where functions begin that the compiler holds
+    beside: list[str]  # names of those that modules next to that file define
+    looked: list[str]  # directories added to the module search path by the time it ended or a test failed
+    behind: str  # traceback of the compiler's exception that the program was handling when it ended otherwise
+    compared: bool | None  # whether every compiled graph was compared after the program had ended; None while that goes on
+    ended: float  # on the system's monotonic clock; what the process does afterwards is not the program's
 
 
 @final
 class ChildError(TypedDict):
-    """An error in a process that the program started: one that left the compiler, or with which the process ended."""
+    """An error in a process that the program started: one that left the compiler, or that ended the process."""
 
     text: str  # its traceback, up to where it left the compiler
-    said: str  # class and first line, as a traceback ends
+    said: str  # class and first line, as at the end of a traceback
     time: float  # seconds since the epoch
-    ended: bool  # the process ended with it, and the compiler has no part in it
+    ended: bool  # the process ended with it, and the compiler was not involved
 
 
 @final
 class ErrorsFile(TypedDict):
-    """The errors of one process that the program started, as they came."""
+    """The errors of one process that the program started, in order."""
 
     errors: list[ChildError]
 
@@ -230,42 +230,42 @@ class EscapedFile(TypedDict):
 class ChildFacts(TypedDict):
     """A process that the program started and that called the compiler."""
 
-    rank: str  # of a distributed program; empty elsewhere
-    world: str  # how many ranks there are; empty elsewhere
-    tolerance: list[float] | None  # of its own last comparison, as `RunFacts` has it
-    call: str  # of a function of the program's own file, which it was at; empty where that cannot be written
-    file: str  # of its main module; a directory where that has none
-    argv: list[str] | None  # behind that file, where multiprocessing did not start it
-    text: str  # of that module, which is a command (`python -c`) where `file` is a directory; empty where that cannot be read
-    package: str  # which that module is of, where it was run as one; else empty
+    rank: str  # of a distributed program; otherwise empty
+    world: str  # number of ranks; otherwise empty
+    tolerance: list[float] | None  # of its own last comparison, as in `RunFacts`
+    call: str  # of a function in the program's own file that was running; empty if it cannot be written
+    file: str  # of its main module; a directory if that has none
+    argv: list[str] | None  # after that file, if multiprocessing did not start it
+    text: str  # of that module; a command (`python -c`) if `file` is a directory; empty if it cannot be read
+    package: str  # of that module, if it was run as part of one; otherwise empty
 
 
 @final
 class Ready(TypedDict):
-    """The warm parent takes questions; versions of what it imported."""
+    """The warm parent accepts questions; versions of what it imported."""
 
     ready: dict[str, str]
 
 
 @final
 class StartFailed(TypedDict):
-    """The warm parent could not import the compiler, and ends."""
+    """The warm parent could not import the compiler, and exits."""
 
     failed: str
 
 
 @final
 class Reply(TypedDict):
-    """What became of the question with this id."""
+    """The outcome of the question with this id."""
 
     id: int
     outcome: Facts
 
 
 class Reached(NamedTuple):
-    """What a process under the eager control saw: calls of the compiler, how many raised, how often the program asked there whether
-    it is being compiled, how often it looked at what only the compiler makes, or gave it a backend of its own, which nobody calls there;
-    class and message of the first error."""
+    """What a process under the eager control saw: calls of the compiler, how many raised, how often the program asked there whether it is
+    being compiled, how often it looked at what only the compiler makes or passed a backend of its own, which is not called there; class
+    and message of the first error."""
 
     calls: int = 0
     raised: int = 0
@@ -274,12 +274,12 @@ class Reached(NamedTuple):
     error: str = ""
 
     def line(self) -> str:
-        """The last line that such a process, and each that it forked, writes to standard error."""
+        """The last line that such a process, and each of its forks, writes to standard error."""
         return f"{_REACHED}{self.calls} raised: {self.raised} asked: {self.asked} unmade: {self.unmade} {self.error}".rstrip()
 
 
 def read_reached(text: str) -> tuple[Reached, str]:
-    """What the process with most calls saw, at its last word, from the output `text` of all; and that output without their lines."""
+    """What the process with the most calls saw, by its last line, from the output `text` of all; and that output without these lines."""
     lines = _REACHED_LINE.findall(text)
     found = [Reached(int(calls), int(raised), int(asked), int(unmade), error) for calls, raised, asked, unmade, error in lines]
     return max(found, key=lambda one: one[:4], default=Reached()), _REACHED_LINE.sub("", text).rstrip("\n")
@@ -289,23 +289,23 @@ _Request = TypeVar("_Request", Question, CaptureOrder)
 
 
 def encode(request: Question | CaptureOrder) -> str:
-    """A request as one line of JSON."""
+    """A `request` as one line of JSON."""
     return json.dumps(asdict(request))
 
 
 def decode(kind: type[_Request], message: dict[str, Any]) -> _Request:
-    """The request of this kind from its parsed JSON `message`. Raises TypeError where a field is missing or unknown."""
+    """The request of this `kind` from its parsed JSON `message`. Raises TypeError if a field is missing or unknown."""
     fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in message.items()}
     return kind(**fields)
 
 
 def write_json(path: str, facts: Mapping[str, Any]) -> None:
-    """Write `facts` to the file `path` in one step, so that no reader finds the half of them."""
+    """Write `facts` to the file `path` atomically, so that no reader sees a partial file."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         json.dump(facts, file)
     os.replace(path + ".new", path)
 
 
 def command(python: str, role: Role, *arguments: str) -> list[str]:
-    """The command that starts an interpreter `python` in a role."""
+    """The command that starts an interpreter `python` in a `role`, with its `arguments`."""
     return [python, BOOT, role, *arguments]

@@ -5,14 +5,14 @@
     with save_repro("out"):
         loss = compiled_step(batch)
 
-Where compiling raises, or what was compiled raises, the graph is written to out/repro.py, with its inputs where it had any. With
-check=True each graph's first results are compared with eager as well, and the first that differs is written. Then on any machine:
+If compiling raises, or the compiled code does, the graph is written to out/repro.py, with its inputs if it had any. With check=True each
+graph's first results are compared with eager as well, and the first graph that differs is written. Then, on any machine:
 
     torch-minify run out/repro.py
 
-A process that dies (SIGSEGV, out of memory, killed as it hangs) can write nothing, so each graph is in out/unfinished-PID.py while it is
-compiled and while it is called for the first time. A line says so beforehand. That costs the text of the graph twice; with check=True the
-inputs of the first call are written too, without it random ones of their shapes are used.
+A process that dies (SIGSEGV, out of memory, killed because it hangs) cannot write anything, so each graph is in out/unfinished-PID.py
+while it is compiled and while it is called for the first time. A line announces this beforehand. It costs the graph's text twice; with
+check=True the inputs of the first call are written too, without it random ones of their shapes are used.
 
 This file needs nothing but torch (2.9 or later). Graphs that were compiled before the block are not seen.
 """
@@ -42,7 +42,7 @@ def save_repro(directory: str = "repro", check: bool = False) -> Iterator[None]:
 
     place.wrap_compiler_debug = wrap
     try:
-        # a graph that an earlier process compiled would come from there unseen
+        # a graph compiled by an earlier process would come from the cache unseen
         with functorch_config.patch(enable_autograd_cache=False):
             yield
     finally:
@@ -59,7 +59,7 @@ class _Saver:
         def compile_graph(graph: Any, inputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
             import torch
 
-            kept = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))  # the compiler changes the one that it is given
+            kept = torch.fx.GraphModule(graph, copy.deepcopy(graph.graph))  # the compiler changes the graph that it gets
             with self.kept_if_fatal(kept, inputs, None), self.saved_if_raised(kept, inputs, "it did not compile"):
                 compiled = compiler(graph, inputs, *args, **kwargs)
             return self.watch_call(kept, compiled) if callable(compiled) and not isinstance(compiled, str) else compiled
@@ -71,7 +71,7 @@ class _Saver:
 
         def call(inputs: list[Any]) -> Any:
             nonlocal first
-            given = list(inputs)  # the list is emptied
+            given = list(inputs)  # the call empties the list
             if not first:
                 with self.saved_if_raised(graph, given, why):
                     return compiled(inputs)
@@ -96,7 +96,7 @@ class _Saver:
             raise
 
     def save(self, graph: Any, inputs: Sequence[Any], why: str) -> None:
-        """Write the graph once; a failure of this must not take the place of the program's own."""
+        """Write the graph once; a failure here must not replace the program's own."""
         if self.saved:
             return
         self.saved = True
@@ -108,7 +108,8 @@ class _Saver:
 
     @contextlib.contextmanager
     def kept_if_fatal(self, graph: Any, inputs: Sequence[Any], place: str | None) -> Iterator[None]:
-        """Have the graph in a file until this is over, its inputs below `place`. They stay where this process is ended or interrupted."""
+        """Keep the graph in a file until this is over, and its inputs below `place`. They remain if this process
+        is killed or interrupted."""
         text, name = "", f"unfinished-{os.getpid()}.py"
         try:
             text = _text(graph, inputs, place)
@@ -143,10 +144,10 @@ class _Saver:
 
 
 def _text(graph: Any, inputs: Sequence[Any], place: str | None) -> str:
-    """What torch dumps of a graph, with its inputs saved below `place` where that is given.
+    """What torch dumps for a graph, with its inputs saved below `place` if that is given.
 
-    Without the environment variables that torch writes into it, every one whose name contains TORCH, whatever it holds; and without that
-    Dynamo was off, which it is for the writing alone.
+    Without the environment variables that torch writes into it (every one whose name contains TORCH, whatever its value), and without the
+    setting that Dynamo is off, which is only needed for writing.
     """
     import torch
     from torch._dynamo.repro.after_aot import save_graph_repro

@@ -1,10 +1,10 @@
 """The warm parent: imports torch and the compiler once, runs nothing, and forks a child for each question.
 
-A child that is forked after its parent ran one parallel kernel hangs in its own first parallel kernel, because the
-OpenMP threads did not come along. So the parent only imports. Where importing started a device's runtime, which does not
-survive a fork either, each question has a new process instead (`spare`).
+If the parent had run one parallel kernel, a child would hang in its own first one, because the OpenMP threads do not survive the fork. So
+the parent only imports. If importing started a device's runtime, which does not survive a fork either, each question has a new process
+instead (`spare`).
 
-The messages, one JSON object a line, are in `protocol`. In: `Question` or `Cancel`. Out: `Ready` once, then a `Reply` to each question.
+The messages, one JSON object per line, are in `protocol`. In: `Question` or `Cancel`. Out: `Ready` once, then a `Reply` to each question.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ from .shortcuts import shortcut
 from .spare import BEGUN, Spare, pipes
 from .standby import Standby, gpus, suits
 
-# Bytes that are kept of each end of a child's output, and that its answer may have: a longer one is not taken.
+# Bytes kept of each end of a child's output, and the maximum size of its answer; a longer one is not accepted.
 KEEP, LONGEST = 100_000, 32 << 20
-# How often a child that is past its limit is asked for its stack, and the seconds that it gets for each; then it is killed.
+# How often a child past its limit is asked for its stack, and the seconds it gets for each; then it is killed.
 STACKS, LAST_WORDS = 3, 0.1
-# Seconds between two looks at the memory of a child.
+# Seconds between two checks of a child's memory.
 LOOK = 0.05
-# Seconds that a process which is not forked may take until it is warm.
+# Seconds that a process which is not forked may take to warm up.
 WARM = 180.0
-# How many forks that have started the GPU wait, for each GPU; in all at most one for every two CPUs.
+# Maximum number of waiting forks with the GPU started, per GPU; in total at most one for every two CPUs.
 STANDBYS = 6
-# Reads of 64 KiB that empty a dead child's pipe, whatever size the system gives it.
+# Reads of 64 KiB that empty a dead child's pipe, whatever its size.
 LEFT = 32
 
 
 class Child:
-    """The process `pid` of one question, and what came so far by the pipes `output` and `result`.
+    """The process `pid` of one `question`, and what has come through the pipes `output` and `result`.
 
-    `begun`: it is warm; one that is not forked says so itself.
+    `begun`: it is warm; one that is not forked reports that itself.
     """
 
     def __init__(self, question: Question, pid: int, output: int, result: int, *, begun: bool = True) -> None:
@@ -64,23 +64,23 @@ class Child:
         self.timed_out = False
         self.asked = 0
         self.cancelled = False
-        self.over = False  # more memory than it may have
+        self.over = False  # over its memory limit
         self.looked = 0.0
 
     def _begin(self, limit: float) -> None:
-        """From now on it has so many seconds of its own time."""
+        """Start its time limit, in seconds of its own time."""
         self.own = OwnTime(self.pid)
         self.limit, self.deadline = limit, time.monotonic() + limit
 
     def is_late(self, now: float) -> bool:
-        """Whether its time is over at the moment `now`; on a busy machine that is later than it was set."""
+        """Whether its time is over at the moment `now`; on a busy machine that is later than the original deadline."""
         self.own.look()
         if now >= self.deadline and not self.asked:
             self.deadline = max(self.deadline, now + self.limit - self.own.seconds())
         return now >= self.deadline
 
     def read(self, fd: int) -> bool:
-        """Take what the pipe `fd` holds; False at its end."""
+        """Read what the pipe `fd` contains; False at its end."""
         try:
             data = os.read(fd, 65536)
         except OSError:
@@ -114,7 +114,7 @@ class Child:
             return {**facts, "status": "memory"}
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
-            # The kernel's out-of-memory killer uses SIGKILL; nothing else does here before the limit.
+            # The kernel's out-of-memory killer uses SIGKILL; nothing else here does before the time limit.
             return {**facts, "status": "memory" if number == signal.SIGKILL else "signal", "signal": signal.Signals(number).name}
         if self.answer:
             try:
@@ -128,11 +128,11 @@ class Child:
 
 
 class Server:
-    """Forks, watches and answers, by the pipes `requests` and `answers`; single-threaded, so that forking stays safe.
+    """Forks, watches and answers, through the pipes `requests` and `answers`; single-threaded, so that forking stays safe.
 
-    `forks`: else each question has a process of its own (`spare`). `resident`: the memory that a child holds is watched; else its
-    address space is limited. A GPU's driver reserves more addresses than a machine has memory, and maps what is allocated on the GPU.
-    `headers`: the directory in which the job keeps precompiled ones, empty for none.
+    `forks`: otherwise each question has its own process (`spare`). `resident`: a child's resident memory is watched; otherwise its address
+    space is limited. A GPU driver reserves more addresses than the machine has memory, and maps what is allocated on the GPU. `headers`:
+    the directory in which the job keeps precompiled headers, empty for none.
     """
 
     def __init__(self, requests: int, answers: int, *, resident: bool = False, forks: bool = True, headers: str = "") -> None:
@@ -143,20 +143,20 @@ class Server:
         self.headers = headers
         self.spare: Spare | None = None
         self.standbys: list[Standby] = []
-        self.most_standbys = 0  # until a program uses the GPU, or names it
-        self.starts_gpu = True  # no fork in waiting failed to
+        self.most_standbys = 0  # until a program uses or names the GPU
+        self.starts_gpu = True  # no waiting fork has failed to
         self.buffer = b""
         self.children: dict[int, Child] = {}
-        self.killed = True  # a child, or the parent before this one, and its compiler with it
+        self.killed = True  # a child, or the previous parent, was killed, and its compiler with it
 
     def send(self, message: Ready | StartFailed | Reply) -> None:
-        """Write a `message` as one line, whole."""
+        """Write a `message` as one complete line."""
         data = json.dumps(message).encode() + b"\n"
         while data:
             data = data[os.write(self.answers, data) :]
 
     def start(self, question: Question) -> None:
-        """A process for a question; where the system has no more to give, that is the answer."""
+        """Start a process for a `question`; if the system has no resources for it, that is the answer."""
         if self.killed and not self.children:
             self.killed = False
             remove_half_written(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))
@@ -168,13 +168,13 @@ class Server:
             self.send({"id": question.id, "outcome": {"status": "infra", "text": f"no process could be started: {error}", "seconds": 0.0}})
             return
         self.children[question.id] = child
-        # a control may be asked while the program itself runs, which is to have the GPU's memory
+        # a control may be asked while the program itself runs, which should have the GPU's memory
         if "cuda" in question.text and not question.task.startswith("control"):
             self._expect_gpu()
         self._stand_by()
 
     def _waiting(self, question: Question) -> Child | None:
-        """A fork that has started the GPU, with its question; None where there is none, or it would not do."""
+        """A fork that has started the GPU, given its question; None if there is none, or if it would not do."""
         if not self.standbys or not suits(question):
             return None
         ready = self.standbys.pop(0)
@@ -182,18 +182,18 @@ class Server:
         return Child(question, ready.pid, ready.output, ready.result, begun=False)
 
     def _stand_by(self) -> None:
-        """Have as many forks wait as may, where there is room for them."""
+        """Start as many waiting forks as allowed, if there are resources for them."""
         with contextlib.suppress(OSError):
             while len(self.standbys) < self.most_standbys:
                 self.standbys.append(Standby(self._descriptors()))
 
     def _descriptors(self) -> list[int]:
-        """What a fork must not hold open."""
+        """Descriptors that a fork must not keep open."""
         of_children = [fd for child in self.children.values() for fd in (child.output, child.result)]
         return [self.requests, self.answers, *of_children, *(fd for one in self.standbys for fd in one.descriptors)]
 
     def _note_gpu(self, child: Child, facts: Facts) -> None:
-        """Whether forks should wait with the GPU started: once a program used it, until one could not be started."""
+        """Decide whether forks should wait with the GPU started: once a program has used it, until one could not be started."""
         if not child.begun and self.forks and self.resident:
             self.most_standbys = 0
             self.starts_gpu = False
@@ -202,7 +202,7 @@ class Server:
             self._stand_by()
 
     def _expect_gpu(self) -> None:
-        """From now on programs use the GPU, if it is there."""
+        """From now on expect programs to use the GPU, if there is one."""
         if self.forks and self.resident and self.starts_gpu and CUDA_ARCH not in os.environ:
             self.most_standbys = max(1, min(STANDBYS * max(1, len(gpus())), (os.cpu_count() or 1) // 2))
 
@@ -234,20 +234,20 @@ class Server:
     def _spawn(self, question: Question) -> Child:
         ready, self.spare = self.spare or Spare(), None
         ready.ask(self._of_child(question))
-        # the next one warms up while this one works; where there is no room for two, it comes with its question
+        # the next one warms up while this one works; if there are no resources for two, it starts with its question
         with contextlib.suppress(OSError):
             self.spare = Spare()
         return Child(question, ready.pid, ready.output, ready.result, begun=False)
 
     def _of_child(self, question: Question) -> Question:
-        """What the child sees of a question: where its memory is watched from here, it limits nothing itself."""
+        """The question as the child sees it: if its memory is watched from here, the child sets no limit itself."""
         return replace(question, memory=0) if self.resident else question
 
     def finish(self, child: Child) -> None:
-        """Kill what is left of a child's group, report, forget."""
+        """Kill what is left of a child's process group, report, and forget it."""
         _kill(child.pid, signal.SIGKILL)
         self.killed |= os.WIFSIGNALED(child.status or 0)
-        # what the pipes still hold, without waiting for a grandchild that keeps them open, or goes on writing
+        # what the pipes still contain, without waiting for a grandchild that keeps them open or keeps writing
         for fd in (child.output, child.result):
             for _ in range(LEFT):
                 if not (select.select([fd], [], [], 0)[0] and child.read(fd)):
@@ -260,7 +260,7 @@ class Server:
         self._note_gpu(child, facts)
 
     def end_orphans(self) -> None:
-        """End what children left behind in process groups of their own: it came to us when they died."""
+        """End what children left behind in process groups of their own; we adopted it when they died."""
         waiting = [*self.standbys, *([self.spare] if self.spare else [])]
         ours = {child.pid for child in self.children.values()} | {one.pid for one in waiting}
         for pid in offspring() - ours:
@@ -268,7 +268,7 @@ class Server:
             os.waitpid(pid, 0)
 
     def watch(self) -> None:
-        """Reap the children that ended; stop those past their limit."""
+        """Reap the children that ended, and stop those past their limit."""
         now = time.monotonic()
         for child in list(self.children.values()):
             if child.status is None:
@@ -284,9 +284,9 @@ class Server:
                 _kill(child.pid, signal.SIGKILL)
             elif child.is_late(now):
                 if not child.begun:
-                    child.cancelled = True  # it begins too late for an answer that counts
+                    child.cancelled = True  # it begins too late for an answer to count
                 elif child.asked < STACKS:
-                    # faulthandler writes the Python stack even when native code hangs
+                    # faulthandler writes the Python stack even if native code hangs
                     child.asked, child.timed_out = child.asked + 1, True
                     child.deadline = now + LAST_WORDS
                     _kill(child.pid, signal.SIGUSR1, group=False)
@@ -294,7 +294,7 @@ class Server:
                     _kill(child.pid, signal.SIGKILL)
 
     def accept(self) -> bool:
-        """Read requests; False when the other side has gone."""
+        """Read requests; False when the other side is gone."""
         data = os.read(self.requests, 1 << 20)
         if not data:
             return False
@@ -310,14 +310,14 @@ class Server:
         return True
 
     def serve(self) -> None:
-        """Until the other side closes the pipe."""
-        # else the first full collection in each child writes to, and so copies, every page that it shares with us
+        """Serve until the other side closes the pipe."""
+        # otherwise the first full collection in each child writes to every page shared with us, and so copies it
         gc.freeze()
         gc.enable()
         alive = True
         while alive:
             pipes = {fd: child for child in self.children.values() for fd in (child.output, child.result)}
-            # children are polled: a pidfd is not to be had on every system this runs on
+            # children are polled, since pidfds do not exist on every supported system
             wait = 0.005 if self.children else None
             ready, _, _ = select.select([self.requests, *pipes], [], [], wait)
             for fd in ready:
@@ -337,7 +337,7 @@ class Server:
 
 
 def _held(pid: int) -> int:
-    """Bytes of its own that a process has in memory, with those that it shares with the parent it was forked from."""
+    """Bytes of a process's resident memory that are not shared with the parent it was forked from."""
     try:
         with open(f"/proc/{pid}/statm", encoding="ascii") as file:
             _, resident, shared = file.read().split()[:3]
@@ -352,8 +352,8 @@ def _kill(pid: int, number: int, *, group: bool = True) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Serve on standard input and output; the program's own prints go to standard error. `words` name the directory of precompiled
-    headers, which may be empty, and libraries to import beforehand."""
+    """Serve on standard input and output; the program's own output goes to standard error. `words` are the directory of precompiled
+    headers, which may be empty, and libraries to import in advance."""
     headers, *names = words
     requests, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

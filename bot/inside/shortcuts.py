@@ -1,7 +1,7 @@
-"""What only saves time. Where a shortcut fails, that is logged, and the run goes on without it.
+"""Optimizations that only save time. If a shortcut fails, that is logged, and the run continues without it.
 
-Shortcuts rest on private parts of PyTorch, which change from version to version. `tests/inside/test_private_apis.py` says when one
-has changed; no search may end because of it.
+Shortcuts rely on private parts of PyTorch, which change between versions. `tests/inside/test_private_apis.py` shows when one has changed;
+no search may end because of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _log = 2
 
 
 def log_here() -> None:
-    """Log to what standard error is now, even after it was replaced: in a child it belongs to the program."""
+    """Log to the current standard error even after it is replaced: in a child it belongs to the program."""
     global _log
     if _log == 2:
         _log = os.dup(2)
@@ -26,7 +26,8 @@ def log_here() -> None:
 
 @contextlib.contextmanager
 def shortcut(what: str) -> Iterator[None]:
-    """The body may fail: `what` failed is logged and the error goes no further. An exit or an early end (no `Exception`) goes through."""
+    """Allow the body to fail: that `what` failed is logged, and the error is suppressed. An exit or an early end (not an `Exception`)
+    propagates."""
     try:
         yield
     except Exception as error:
@@ -35,8 +36,8 @@ def shortcut(what: str) -> Iterator[None]:
 
 
 def function_at(owner: Any, name: str, *parameters: str) -> Any:
-    """The function `owner.name`, which is about to be replaced by one with these parameters. Raises AttributeError where there is none of
-    that name, or its first parameters have other names by now."""
+    """The function `owner.name`, which is about to be replaced by one with these `parameters`. Raises AttributeError if there is none of
+    that `name`, or if its first parameters have different names."""
     function = getattr(owner, name, None)
     if function is None or list(inspect.signature(function).parameters)[: len(parameters)] != list(parameters):
         raise AttributeError(f"this torch has no {owner.__name__}.{name}({', '.join(parameters)})")

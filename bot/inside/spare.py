@@ -1,9 +1,9 @@
 """A warm process for one question that is not a fork: for parents that must not fork.
 
-A plug-in that torch loads by itself (its entry points `torch.backends`), or a `sitecustomize`, may have started a device's
-runtime in the warm parent. Such runtimes do not survive a fork: a child that then uses the device fails, whatever the program.
-So each question gets an interpreter of its own. It has imported what the parent imports before the question comes: one such
-process is made in advance, while the one before it works.
+A plug-in that torch loads by itself (its entry points `torch.backends`), or a `sitecustomize`, may have started a device's runtime in the
+warm parent. Such runtimes do not survive a fork: a child that then uses the device fails, whatever the program. So each question gets its
+own interpreter. It has imported what the parent imports before the question comes: one such process is started in advance, while the
+previous one works.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BEGUN = b"\n"
 
 @contextlib.contextmanager
 def pipes(count: int) -> Iterator[list[int]]:
-    """The ends of so many (`count`) new pipes, of each first the one to read. They are closed where the body raises OSError. Raises OSError
-    where the system has no more pipes to give, or the body does."""
+    """The ends of `count` new pipes, the read end of each first. They are closed if the body raises OSError. Raises OSError if the system
+    has no more pipes, or if the body does."""
     ends: list[int] = []
     try:
         for _ in range(count):
@@ -37,7 +37,7 @@ def pipes(count: int) -> Iterator[list[int]]:
 
 
 class InWaiting:
-    """The process `pid` that waits for a question, by the pipes `question`, `output` and `result`: our ends of them."""
+    """The process `pid` that waits for a question, with our ends of the pipes `question`, `output` and `result`."""
 
     def __init__(self, pid: int, question: int, output: int, result: int) -> None:
         self.pid = pid
@@ -51,17 +51,17 @@ class InWaiting:
         return self._question, self.output, self.result
 
     def ask(self, question: Question) -> None:
-        """Give it its `question`, by a file: a pipe that nobody reads yet holds 64 KiB."""
+        """Give it its `question` in a file: a pipe that nobody reads yet holds only 64 KiB."""
         path = os.path.join(question.dir, "question.json")
         os.makedirs(question.dir, exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(encode(question))
-        with contextlib.suppress(BrokenPipeError):  # it has died: its status says so
+        with contextlib.suppress(BrokenPipeError):  # it has died, as its status will show
             os.write(self._question, path.encode() + b"\n")
         os.close(self._question)
 
     def end(self) -> None:
-        """End one that was never asked."""
+        """End one that was never given a question."""
         for fd in self.descriptors:
             os.close(fd)
         with contextlib.suppress(ProcessLookupError):
@@ -70,7 +70,7 @@ class InWaiting:
 
 
 class Spare(InWaiting):
-    """An interpreter that waits for its question. Raises OSError where the system has no process or no pipe to give."""
+    """An interpreter that waits for its question. Raises OSError if the system has no more processes or pipes."""
 
     def __init__(self) -> None:
         with pipes(3) as (theirs, question, output, outputs, result, results):
@@ -81,7 +81,7 @@ class Spare(InWaiting):
                 command(sys.executable, "spare", str(outputs), str(results)),
                 os.environ,
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)],
-                setsid=True,  # its group is ended with it
+                setsid=True,  # so that its group can be killed with it
             )
         for fd in (theirs, outputs, results):
             os.close(fd)
@@ -89,8 +89,8 @@ class Spare(InWaiting):
 
 
 def answer_one(questions: int, output: int, result: int) -> None:
-    """In a process that is warm: wait for the question at the descriptor `questions` and answer it by `output` and `result`. Without one,
-    when the parent has gone: return."""
+    """In a warm process: wait for the question at the descriptor `questions` and answer it through `output` and `result`. Returns if none
+    comes because the parent is gone."""
     from . import worker
 
     with os.fdopen(questions, "r", encoding="utf-8", closefd=False) as lines:

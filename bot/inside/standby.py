@@ -1,9 +1,9 @@
 """Forks that have started the GPU before their question comes.
 
-Starting a GPU's runtime and its libraries takes seconds, and a fork cannot inherit it. So where programs use a GPU, a few forks of
-the warm parent start it and wait. Each still answers one question and ends, so that nothing of one program reaches the next. What a
-fresh process would do otherwise, since a script changes how the GPU is started, is asked of a plain fork. Where a machine has several GPUs
-of one model, they wait on one after the other; a script that names a GPU, or asks for their number, is asked of a plain fork as well.
+Starting a GPU's runtime and its libraries takes seconds, and a fork cannot inherit it. So if programs use a GPU, a few forks of the warm
+parent start it and wait. Each still answers only one question and exits, so that nothing of one program reaches the next. If a script
+changes how the GPU is started, so that a fresh process would behave differently, a plain fork is asked instead. If a machine has several
+GPUs of one model, the forks are distributed over them; a script that names a GPU, or asks for their number, goes to a plain fork as well.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from .shortcuts import shortcut
 from .spare import InWaiting, answer_one, pipes
 from .warm import initialize_for_gpu
 
-# A standby holds memory of the GPU itself: one that finds less than this share of it free leaves.
+# A standby holds GPU memory itself: it exits if less than this share of the memory is free.
 LEAST_FREE = 0.25
-# In a script that matches this, something may be set before the GPU is started, or processes may be forked.
+# A script that matches this may set something before the GPU is started, or may fork processes.
 _BEFORE_START = re.compile(r"environ|putenv|fork|multiprocess|subprocess|allocator|DataLoader|cuda\.(?:init|is_initialized)")
 
 
-# In a script that matches this, it may matter which GPU it is, or that there are others.
+# For a script that matches this, it may matter which GPU it gets, or that there are others.
 _ONE_OF_SEVERAL = re.compile(r"cuda:[1-9]|device_count|device_mesh|get_device|set_device|current_device|mem_get_info|nccl|Parallel")
 
 
 @functools.cache
 def gpus() -> tuple[str, ...]:
-    """Those that processes wait on, as `alike` has them."""
+    """The GPUs that processes wait on, as in `alike`."""
     return alike()
 
 
 def suits(question: Question) -> bool:
-    """Whether a process that has started the GPU gives the answer to `question` of one that has not."""
+    """Whether a process that has started the GPU gives the same answer to `question` as one that has not."""
     return _BEFORE_START.search(question.text) is None and not (gpus() and _ONE_OF_SEVERAL.search(question.text))
 
 
 class Standby(InWaiting):
-    """A fork that waits for its question. `inherited`: descriptors of ours that it closes. Where there are several GPUs, they take turns.
-    Raises OSError where the system has no process or no pipe to give."""
+    """A fork that waits for its question. `inherited`: descriptors of ours that it closes. If there are several GPUs, they take turns.
+    Raises OSError if the system has no more processes or pipes."""
 
     turns = itertools.count()
 
@@ -74,8 +74,8 @@ class Standby(InWaiting):
 
 
 def _start_gpu() -> None:
-    """Its context, the library for matrix products, Triton's driver, and what a first compile makes. Raises RuntimeError where the GPU is
-    as good as full."""
+    """Start the context, the library for matrix products, Triton's driver, and what a first compile makes. Raises RuntimeError if the GPU
+    is almost full."""
     torch: Any = importlib.import_module("torch")
     matrix = torch.ones(16, 16, device="cuda")
     matrix @ matrix
@@ -87,7 +87,7 @@ def _start_gpu() -> None:
         raise RuntimeError("too little of the GPU's memory is free for a process in waiting")
     with contextlib.suppress(Exception):
         importlib.import_module("triton").runtime.driver.active.get_current_target()
-        # with the hash of its compiler, which is another program
+        # with the hash of its compiler, which is a separate program
         importlib.import_module("torch.utils._triton").triton_hash_with_backend()
     with shortcut("what a first compile for the GPU makes"):
         initialize_for_gpu()

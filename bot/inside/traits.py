@@ -1,6 +1,7 @@
-"""What a script does that decides how its failure is judged, read from its syntax tree.
+"""Traits of a script that decide how its failure is judged, read from its syntax tree.
 
-A comment, a string or a variable of the same name changes nothing. Both interpreters read scripts: this needs the standard library alone.
+A comment, a string or a variable of the same name changes nothing. Both interpreters read scripts, so this needs only the standard
+library.
 """
 
 from __future__ import annotations
@@ -12,24 +13,24 @@ from functools import lru_cache
 
 # Calls that fix random numbers.
 SEEDS = frozenset({"manual_seed", "manual_seed_all", "seed_all", "seed"})
-_DRAWS_A_SEED = "seed"  # torch's, which is given no number; `numpy.random.seed(0)` is
+_DRAWS_A_SEED = "seed"  # torch's, without a number; `numpy.random.seed(0)` has one
 _AS_EAGER = "fallback_random"
-# Called, or imported or handed on by name, these run a backward.
+# When called, or imported or passed on by name, these run a backward.
 _DIFFERENTIATE = frozenset(
     {"backward", "vjp", "grad_and_value", "value_and_grad", "jacrev", "jacobian", "hessian", "checkpoint_sequential"}
 )
-# `grad` is an attribute of every tensor too: it counts where it is called, imported, or taken from these.
+# `grad` is also an attribute of every tensor: it counts if it is called, imported, or taken from these.
 _GRAD, _OF_GRAD = "grad", frozenset({"autograd", "func", "functorch"})
 _UNINITIALIZED = frozenset(
     {"empty", "empty_like", "empty_permuted", "empty_strided", "empty_quantized", "new_empty", "new_empty_strided"}
     | {"_empty_affine_quantized", "resize_", "resize_as_", "set_fill_uninitialized_memory"}
 )
-# Operations that write to places which a tensor names; `x[i] = y` is one too.
+# Operations that write to positions given by a tensor; `x[i] = y` is one too.
 _WRITES = frozenset(
     {f"{name}{end}" for name in ("index_put", "_unsafe_index_put", "index_copy", "scatter") for end in ("", "_")} | {"put_"}
 )
 _WRITES |= {"setitem", "__setitem__"}
-# Types of whole numbers, and the methods that convert to them.
+# Integer types, and the methods that convert to them.
 _WHOLE = frozenset(
     {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"} | {"byte", "char", "short", "int", "long", "type_as"}
 )
@@ -40,10 +41,9 @@ class Traits:
     """What a script asks for.
 
     `seeded`: it fixes its random numbers. `differentiates`: it runs a backward, so that a forward is compiled and run before that. A
-    backward graph alone is called like any other, and does not. `uninitialized`: it may read memory as it is found. `converts`: it may
-    take a number to a type of whole numbers, which is undefined where that cannot hold it.
-    `overwrites`: it may write to one place twice, in an order that is left open.
-    `draws_as_eager`: compiled code draws the random numbers that eager draws.
+    backward graph alone is called like any other, and does not. `uninitialized`: it may read uninitialized memory. `converts`: it may
+    convert a number to an integer type, which is undefined if that cannot hold it. `overwrites`: it may write to one position twice, in an
+    undefined order. `draws_as_eager`: compiled code draws the same random numbers as eager.
     """
 
     seeded: bool = False
@@ -55,7 +55,7 @@ class Traits:
 
     @property
     def undefined(self) -> bool:
-        """Whether what it computes may be left open by torch."""
+        """Whether torch may leave its results undefined."""
         return self.uninitialized or self.converts or self.overwrites
 
     def __or__(self, other: Traits) -> Traits:
@@ -63,13 +63,13 @@ class Traits:
         return Traits(*(getattr(self, field.name) or getattr(other, field.name) for field in fields(self)))
 
 
-# What is not known to ask for nothing.
+# For what is not known to ask for nothing.
 UNKNOWN = Traits(differentiates=True, uninitialized=True, converts=True, overwrites=True)
 
 
 @lru_cache(maxsize=256)
 def traits_of(text: str) -> Traits:
-    """The traits of the script `text`; of one that Python cannot parse, those that cost time and hide nothing."""
+    """The traits of the script `text`; if Python cannot parse it, those that cost time and hide nothing."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -113,7 +113,7 @@ def _of_call(call: ast.Call) -> Traits:
 
 
 def _of_name(name: str, of_grad: bool) -> Traits:
-    """What naming a function asks for, since what is named may be called elsewhere."""
+    """What naming a function asks for, since it may be called elsewhere."""
     return Traits(
         seeded=name in SEEDS and name != _DRAWS_A_SEED,
         differentiates=name in _DIFFERENTIATE or (name == _GRAD and of_grad),
@@ -143,7 +143,7 @@ def _parts_of_index(index: ast.expr) -> Sequence[ast.expr]:
 
 
 def _in_order(part: ast.expr) -> bool:
-    """Whether this part of an index names each place once: a slice, a number."""
+    """Whether this part of an index names each position once: a slice, a number."""
     return isinstance(part, (ast.Slice, ast.Constant)) or (isinstance(part, ast.UnaryOp) and isinstance(part.operand, ast.Constant))
 
 

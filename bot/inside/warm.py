@@ -1,4 +1,4 @@
-"""What the warm parent loads: everything a first compile would import or build, and not one kernel."""
+"""What the warm parent loads: everything that a first compile would import or build, and not a single kernel."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .shortcuts import shortcut
 
 
 def _modules(table: str) -> tuple[str, ...]:
-    """Each line holds the name of a package, then those of its modules."""
+    """The full names in a `table` whose lines contain the name of a package, then those of its modules."""
     return tuple(f"{package}.{name}" for package, *names in map(str.split, table.strip().splitlines()) for name in names)
 
 
-# Imported in this order; those a torch version lacks are passed over.
+# Imported in this order; those that a torch version lacks are skipped.
 MODULES = _modules("""
     torch                     _dynamo export testing _refs _decomp.decompositions_for_rng _subclasses.schema_check_mode
     torch                     distributed.tensor.experimental utils.cpp_extension utils._cpp_embed_headers
@@ -39,18 +39,18 @@ MODULES = _modules("""
     torch._dynamo             debug_utils repro.after_dynamo repro.after_aot dce_extra_outputs
     sympy                     combinatorics.tensor_can tensor.tensor
 """)
-# The code generators of all devices, which the first compile imports whatever the device is. Not where there is CUDA: a
-# parent that asked the driver could not fork any more.
+# The code generators of all devices, which the first compile imports whatever the device is. Not with CUDA: a parent that calls the driver
+# could not fork any more.
 GENERATORS = _modules("""
     torch._inductor.codegen   cpp_wrapper_cpu_array_ref cpp_wrapper_gpu cpp_wrapper_mps cuda_combined_scheduling halide mps pallas
     torch._inductor.codegen   python_wrapper_mtia wrapper_fxir xpu.xpu_combined_scheduling
 """)
-# What a GPU's driver makes: NVIDIA's, WSL's, AMD's.
+# Device files of GPU drivers: NVIDIA's, WSL's, AMD's.
 GPU_DEVICES = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 
 
 def warm_up() -> dict[str, Any]:
-    """Import the compiler; versions of what was found. Raises ImportError where there is no torch here."""
+    """Import the compiler; returns the versions that were found. Raises ImportError if there is no torch."""
     import torch
 
     shortcuts.log_here()
@@ -67,7 +67,7 @@ def warm_up() -> dict[str, Any]:
 
 
 def versions(torch: Any) -> dict[str, Any]:
-    """Python, torch, triton and the accelerator runtime, as strings."""
+    """The versions of Python, `torch`, triton and the accelerator runtime, as strings."""
     found = {"python": platform.python_version(), "torch": str(torch.__version__), "git": str(torch.version.git_version or "")}
     if torch.version.cuda:
         found["cuda"] = str(torch.version.cuda)
@@ -77,7 +77,7 @@ def versions(torch: Any) -> dict[str, Any]:
 
 
 def _initialize_dynamo() -> None:
-    # Tables that Dynamo builds at its first frame: building them runs no kernel.
+    # Tables that Dynamo builds at its first frame; building them runs no kernel.
     trace_rules = importlib.import_module("torch._dynamo.trace_rules")
     for name in ("get_torch_obj_rule_map", "get_tensor_method", "get_legacy_mod_inlinelist", "get_mod_inlinelist"):
         build = getattr(trace_rules, name, None)
@@ -88,7 +88,8 @@ def _initialize_dynamo() -> None:
 
 
 def sees_gpu() -> bool:
-    """Whether this torch may find a GPU: it was built for one, and the system has the driver's device, or a made-up one. Asks no driver."""
+    """Whether this torch may find a GPU: it was built for one, and the system has the driver's device, or an emulated one. Does not call
+    the driver."""
     import torch
 
     found = CUDA_ARCH in os.environ or any(os.path.exists(device) for device in GPU_DEVICES)
@@ -96,7 +97,7 @@ def sees_gpu() -> bool:
 
 
 def runs_device() -> bool:
-    """Whether a device's runtime is up in this process: not by us, but a plug-in of torch or the site's own set-up may start one."""
+    """Whether a device's runtime is running in this process: we start none, but a plug-in of torch or the site's own set-up may."""
     import torch
 
     names = ("cuda", "xpu", "mtia", str(torch._C._get_privateuse1_backend_name()))
@@ -107,26 +108,26 @@ def runs_device() -> bool:
 def _initialize_passes() -> None:
     import torch
 
-    # The pattern tables of the graph passes, 0.3 s in each child otherwise. Their example tensors are empty ones, made
-    # without a kernel; a test forks afterwards and runs a parallel operation.
+    # The pattern tables of the graph passes, otherwise 0.3 s in each child. Their example tensors are empty ones, made without a kernel; a
+    # test forks afterwards and runs a parallel operation.
     joint_graph: Any = importlib.import_module("torch._inductor.fx_passes.joint_graph")
     post_grad: Any = importlib.import_module("torch._inductor.fx_passes.post_grad")
     if CUDA_ARCH in os.environ:
         initialize_for_gpu()
     elif not sees_gpu():
-        # torch 2.9 asks for no device
+        # torch 2.9 takes no device
         joint_graph.lazy_init(*[torch.device("cpu")][: len(inspect.signature(joint_graph.lazy_init).parameters)])
         post_grad.lazy_init()
-        # Its memo is keyed by the device of the first input: a graph without inputs would register everything twice.
+        # Its cache is keyed by the device of the first input: a graph without inputs would register everything twice.
         joint_graph.lazy_init = lambda *_: None
         importlib.import_module("torch._inductor.codegen.common").get_device_op_overrides("cpu")
-        # which vector instructions there are: processes that compile and load a probe, 0.1 s in each child even where it is built
-        with contextlib.suppress(Exception):  # no compiler: whoever needs one will say so
+        # the available vector instructions: processes that compile and load a probe take 0.1 s in each child even if it is built already
+        with contextlib.suppress(Exception):  # no compiler: whoever needs one will report that
             importlib.import_module("torch._inductor.cpu_vec_isa").valid_vec_isa_list()
 
 
 def initialize_for_gpu() -> None:
-    """What the first compile for the GPU makes once in each process: in one that waits with the GPU started, or where there is none.
+    """Do what the first compile for the GPU does once per process: in a process that waits with the GPU started, or if there is no GPU.
 
     Raises:
         Exception: whatever private parts of torch raise.
@@ -142,16 +143,18 @@ def initialize_for_gpu() -> None:
 
 
 def _initialize_triton() -> None:
-    # the hash of all that Triton is made of, a second in each child otherwise; its memo is Triton's own
+    # the hash of all parts of Triton, otherwise a second in each child; Triton caches it itself
     if sees_gpu():
         importlib.import_module("torch._inductor.runtime.triton_compat").triton_key()
         build_gpu_driver()
 
 
 def build_gpu_driver() -> None:
-    """Have Triton's module for CUDA's driver compiled into its cache: half a second in each of the first children otherwise. A process of
-    its own does it, as Triton loads what it compiled; where it cannot, a child will say why. Raises OSError where the system has no process
-    to give.
+    """Have Triton's module for the CUDA driver compiled into its cache, which would otherwise take half a second in each of the first
+    children.
+
+    It is done in a separate process, since Triton loads what it compiled; if that fails, a child will report why. Raises OSError if the
+    system has no more processes.
     """
     import torch
 
@@ -167,7 +170,7 @@ def build_gpu_driver() -> None:
 
 
 def _forget_tables() -> None:
-    # Copies of tables that a program may change before its first compile. Where one is kept, a change is not seen: that is no shortcut.
+    # Copies of tables that a program may change before its first compile. With a cached copy, the change would go unnoticed.
     importlib.import_module("torch._inductor.decomposition").fast_random_decomps.cache_clear()
     importlib.import_module("torch._subclasses.fake_tensor").torch_decomp_decompositions.cache_clear()
 
@@ -175,10 +178,10 @@ def _forget_tables() -> None:
 def _initialize_classes() -> None:
     # isinstance() on Inductor's abstract classes walks all subclasses once: 0.2 s
     ir = importlib.import_module("torch._inductor.ir")
-    # before Python 3.11 list[int] calls itself a type
+    # before Python 3.11, list[int] claims to be a type
     classes = [c for c in vars(ir).values() if isinstance(c, type) and not hasattr(c, "__origin__")]
     for base in classes:
-        # a protocol is for type checkers, and may refuse the question
+        # a protocol is for type checkers, and may reject the check
         if isinstance(base, abc.ABCMeta) and not getattr(base, "_is_protocol", False):
             for one in classes:
                 issubclass(one, base)

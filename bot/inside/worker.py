@@ -1,4 +1,4 @@
-"""What a forked child does with a question: run the script as a person would, and say how it ended."""
+"""What a forked child does with a question: run the script as a person would, and report how it ended."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .eager import compiler_out, lifetimes, uninitialized
 from .protocol import SCRIPT, Facts, Precision, Question, Task
 from .tasks import frames, generated, localize, origins, shapes_and_export
 
-# Seconds that threads may go on after what failed, at the least: else as long as it took to fail.
+# Minimum number of seconds that threads may continue after a failure; otherwise as long as it took to fail.
 LINGERS = 2.0
 
 
 def answer(question: Question, pipe: int) -> None:
-    """Carry out a question and write the facts as JSON to the descriptor `pipe`. Never returns."""
+    """Carry out a `question` and write the facts as JSON to the descriptor `pipe`. Never returns."""
     _die_with_parent()
     kept_apart.keep_to_itself()
     faulthandler.enable()
@@ -53,16 +53,16 @@ def answer(question: Question, pipe: int) -> None:
     facts["device"] = warm.runs_device()
     program.flush()
     if os.getpid() != own:
-        # the program forked, and this is the other one: the answer is not its to give
+        # the program forked, and this is the other process, which must not answer
         os._exit(int(facts["status"] != "ok"))
     with os.fdopen(pipe, "wb") as out:
         out.write(json.dumps(facts).encode())
-    # not sys.exit: threads and exit handlers of the program must not hold the answer back
+    # not sys.exit: threads and exit handlers of the program must not delay the answer
     os._exit(0)
 
 
 def _seed(number: int) -> None:
-    """A process that nobody seeds draws other numbers each time, but children of one parent would all draw the same."""
+    """Seed the generators: an unseeded process draws different numbers each time, but children of one parent would all draw the same."""
     random.seed(number)
     for name, function in (("torch", "manual_seed"), ("numpy.random", "seed")):
         if name in sys.modules:
@@ -70,21 +70,21 @@ def _seed(number: int) -> None:
 
 
 def generator_state() -> tuple[bytes, int, bytes]:
-    """The state of torch's and numpy's random number generators: another one after numbers were drawn, or a seed was set for the CPU."""
+    """The state of torch's and numpy's random number generators; it differs after numbers were drawn, or a seed was set for the CPU."""
     try:
         torch, numpy = sys.modules["torch"], sys.modules.get("numpy.random")
         _, key, position, *_ = numpy.get_state() if numpy else ("", b"", 0)
-        # a GPU that was not asked for anything has drawn nothing, and asking it would start it
+        # an unused GPU has drawn nothing, and querying it would start it
         generators = torch.cuda.default_generators if torch.cuda.is_initialized() else ()
         offset = sum(generator.get_offset() for generator in generators)
         return bytes(torch.get_rng_state().tolist()), offset, bytes(key) + str(position).encode()
     except Exception:
-        return b"", 0, b""  # the program left torch in a state of its own
+        return b"", 0, b""  # the program left torch in a broken state
 
 
 def _run(path: str, question: Question) -> Facts:
     ends: list[Facts] = []
-    # a script that ends in `unittest.main()` leaves with a status alone: what its first failing test raised says more
+    # a script that ends in `unittest.main()` exits with only a status: the exception of its first failing test says more
     program.listen_to_unittest(lambda error, _: ends.append(program.ended_by(error)))
     early_exit.stop_after(question.stop_after)
     if question.as_eager:
@@ -100,7 +100,7 @@ def _control(path: str, question: Question, precision: Precision | None = None) 
     with uninitialized.made_to_differ(question.text if question.repeats else ""):
         facts = program.run_as_main(path, question.argv, lifetimes.shortened)
     stub.clear()
-    saw: Any = stub.reached()._asdict()  # its names are those of facts
+    saw: Any = stub.reached()._asdict()  # its names are the same as those of facts
     return {**facts, **saw}
 
 
@@ -128,7 +128,7 @@ def _die_with_parent() -> None:
 
 
 def _limit_memory(extra: int) -> None:
-    # The address space of the warm parent is not the child's to answer for.
+    # The warm parent's address space does not count against the child.
     with open("/proc/self/statm", encoding="ascii") as file:
         pages = int(file.read().split()[0])
     limit = pages * resource.getpagesize() + extra

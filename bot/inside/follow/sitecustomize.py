@@ -1,4 +1,4 @@
-"""Runs at the start of each Python process that a watched program starts: this directory is on their path, see `children.py`."""
+"""Runs at the start of each Python process that a watched program starts: this directory is on their path; see `children.py`."""
 
 import contextlib
 import importlib
@@ -10,7 +10,7 @@ import sys
 def _begin() -> None:
     here = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
-    # the one that this one hides, where there is one
+    # the one that this module hides, if there is one
     this = sys.modules.pop("sitecustomize")
     with contextlib.suppress(ImportError):
         importlib.import_module("sitecustomize")

@@ -1,1 +1,1 @@
-"""What a warm worker is asked beside running a candidate."""
+"""What a warm worker is asked besides running a candidate."""

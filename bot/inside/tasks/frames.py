@@ -1,9 +1,9 @@
 """How the functions that lead to a failure are called, so that each can be called alone.
 
-The script runs with the compiler taken out. Of each function that holds one of the lines and is called by what would have been
-compiled, the first call is written down as source: what makes its object, its arguments, and the modes that it is called under.
-So is that of the first function that would have been compiled, whatever lines it holds: where the compiler fails when it has
-traced a function, no line of that function is named.
+The script runs with the compiler taken out. For each function that contains one of the lines and is called from what would have been
+compiled, the first call is recorded as source: how to make its object, its arguments, and the modes in force. So is the call of the first
+function that would have been compiled, whatever lines it contains: if the compiler fails after it has traced a function, no line of that
+function is named.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from ..eager import compiler_out, stand_ins
 from ..program import run_watched
 from ..protocol import Facts, FrameCall, Question
 
-# Longer lists and strings are data: a script that spells them out is no smaller.
+# Longer lists and strings are data: a script that contains them is not smaller.
 MOST_ITEMS, MOST_CHARACTERS = 16, 200
-# Stands in a qualified name between a function and one that it makes.
+# In a qualified name, comes between a function and one defined inside it.
 _INSIDE = "<locals>"
 
 
 def frames(path: str, question: Question) -> Facts:
-    """Facts of the script at `path` with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source),
-    `contexts` (source).
+    """Facts of the script at `path` with `frames`, the innermost first: `name` (qualified), `callee` and `arguments` (source), `contexts`
+    (source).
 
-    Of the question's `lines` the last is the innermost frame's: when what holds that one was called, the run ends.
+    The last of the `lines` of the `question` is in the innermost frame: when the function that contains it has been called, the run ends.
     """
     calls = _Calls(path, question.lines)
     stand_ins.CompilerStub.call = calls.within(stand_ins.CompilerStub.call)  # type: ignore[method-assign]
@@ -51,16 +51,16 @@ class _Calls:
     def __init__(self, path: str, lines: Sequence[int]) -> None:
         self.path = path
         self.lines = lines
-        self.complete = False  # the function that holds the last of the lines was called
+        self.complete = False  # the function that contains the last of the lines was called
         self.found: dict[str, tuple[int, FrameCall]] = {}  # by name: how deep the call is, and how to make it
-        self._inside = 0  # of what would have been compiled
-        self._compiled: CodeType | None = None  # the first function that would have been
-        self._made: dict[int, tuple[Any, str | None]] = {}  # objects of the script's classes, held so that no number is used twice
+        self._inside = 0  # depth of calls that would have been compiled
+        self._compiled: CodeType | None = None  # the first function that would have been compiled
+        self._made: dict[int, tuple[Any, str | None]] = {}  # objects of the script's classes, kept alive so that no id is reused
         self._defaults: dict[CodeType, dict[str, Any]] = {}  # of parameters
-        self._names: dict[CodeType, str | None] = {}  # of functions that are written down; None for the others
+        self._names: dict[CodeType, str | None] = {}  # of functions that are recorded; None for the others
 
     def within(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """`run`, whose calls of the script's functions count."""
+        """`run`, extended so that calls of the script's functions inside it count."""
 
         def entered(*args: Any, **kwargs: Any) -> Any:
             self._inside += 1
@@ -75,7 +75,7 @@ class _Calls:
         return entered
 
     def watch(self, frame: FrameType, event: str, _argument: object) -> None:
-        """See `sys.setprofile`."""
+        """A profile function, see `sys.setprofile`: records the call of `frame` if the `event` is one."""
         if event != "call" or frame.f_code.co_filename != self.path:
             return
         if frame.f_code.co_name == "__init__":
@@ -109,12 +109,12 @@ class _Calls:
             return
 
     def _depth(self, frame: FrameType) -> int:
-        """Calls of the script's functions that are under way."""
+        """Number of active calls of the script's functions."""
         return sum(at.f_code.co_filename == self.path for at, _ in traceback.walk_stack(frame.f_back))
 
     def _name_of(self, code: CodeType) -> str | None:
-        """The qualified name of a function, or of a method, at the level of the script that holds one of the lines, or would have been
-        compiled first."""
+        """The qualified name of a function or method of the script that contains one of the lines, or that would
+        have been compiled first."""
         if code not in self._names:
             named = None
             if code is self._compiled or any(line in self._span(code) for line in self.lines):
@@ -132,7 +132,7 @@ class _Calls:
         if "." not in name or _INSIDE in name:
             return name.rpartition(".")[2]
         if owner is None:
-            return name  # a static method, or one of the class
+            return name  # a static method or a class method
         method = name.split(".")[-1]
         said = self._said(owner)
         if isinstance(owner, torch.nn.Module):
@@ -146,7 +146,7 @@ class _Calls:
         return said if method in ("forward", "__call__") else f"{said}.{method}"
 
     def _arguments(self, frame: FrameType, write: Callable[[Any], str]) -> list[str]:
-        """What the call was given, its object aside, as `write` writes it; the last ones only where they are not the defaults."""
+        """The arguments of the call, without its object, as `write` writes them; trailing ones are left out if they are the defaults."""
         code, values = frame.f_code, frame.f_locals
         positional = list(code.co_varnames[: code.co_argcount])
         if positional[:1] in (["self"], ["cls"]):
@@ -167,22 +167,22 @@ class _Calls:
         return said
 
     def _defaults_of(self, code: CodeType) -> dict[str, Any]:
-        # a program may make many objects, and each comes by here
+        # a program may make many objects, and each passes here
         if code not in self._defaults:
             functions = [function for _, function in _functions() if function.__code__ is code]
             self._defaults[code] = {n: p.default for one in functions[:1] for n, p in inspect.signature(one).parameters.items()}
         return self._defaults[code]
 
     def _said_or_none(self, value: Any) -> str:
-        """An expression for a value; None in the place of one that has none. A hook is given its library's module and seldom reads it:
-        where a function does, the call fails otherwise, and is not the one that is looked for."""
+        """An expression for a value; "None" for one that has none. A hook gets its library's module as an argument and rarely reads it: if
+        a function does, the call fails differently, and is not the one sought."""
         try:
             return self._said(value)
         except NoText:
             return "None"
 
     def _said(self, value: Any) -> str:
-        """An expression for a value. Raises NoText where there is none that is short."""
+        """An expression for a value. Raises NoText if there is no short one."""
         if isinstance(value, torch.Tensor):
             return _tensor(value)
         text = literals.scalar(value)
@@ -210,7 +210,7 @@ class _Calls:
         if kind.__module__.startswith("torch.nn.modules.") and not list(value.children()):
             return f"torch.nn.{value!r}"
         if main.get(kind.__name__) is not kind:
-            # a config of some library's class, that the script has made for all to use
+            # a config object of some library's class that the script shares
             named = next((name for name, held in main.items() if held is value and not isinstance(held, torch.nn.Module)), None)
             if named is None:
                 raise NoText
@@ -246,7 +246,7 @@ def _functions() -> Iterator[tuple[str, FunctionType]]:
 
 
 def _made_inside(functions: Sequence[tuple[str, CodeType]], code: CodeType) -> Iterator[str]:
-    """The qualified name of a function that one of these `functions` makes, and that has this `code`; no methods."""
+    """The qualified name of a nested function of one of these `functions` that has this `code`; no methods."""
     for name, own in functions:
         made = [(f"{name}.{_INSIDE}.{c.co_name}", c) for c in own.co_consts if isinstance(c, CodeType) and c.co_name.isidentifier()]
         yield from (inner for inner, c in made if c is code)
@@ -263,5 +263,5 @@ def _tensor(value: torch.Tensor) -> str:
         if value.dtype.itemsize == 1:
             raise NoText  # nothing draws these
         return f"torch.randn({shape}{dtype}{more}{', requires_grad=True' if value.requires_grad else ''})"
-    # zero is an index of everything
+    # zero is a valid index for everything
     return f"torch.zeros({shape}, dtype={value.dtype}{more})"

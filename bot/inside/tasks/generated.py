@@ -12,8 +12,8 @@ from ..shortcuts import shortcut
 
 
 def generated(path: str, question: Question) -> Facts:
-    """Save the last module of Python that Inductor generated while the script at `path` ran, in the file `question.save`; facts of the
-    run."""
+    """Save the last Python module that Inductor generated while the script at `path` ran, in the file `question.save`; returns the facts
+    of the run."""
     assert question.save is not None
     held: list[str] = []
     with shortcut("reading generated code"):
@@ -21,7 +21,7 @@ def generated(path: str, question: Question) -> Facts:
         write = cache.write
 
         def keep(source_code: str, *args: Any, **options: Any) -> Any:
-            if GENERATED in source_code:  # a kernel of Triton's is written in a module of its own as well
+            if GENERATED in source_code:  # a Triton kernel is also written in a module of its own
                 held.append(source_code)
             return write(source_code, *args, **options)
 

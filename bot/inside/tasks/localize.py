@@ -1,14 +1,12 @@
 """Where the numbers go wrong first, and whether that reaches a wrong output of the program.
 
-`Repro.forward` is compiled once more so that it returns its local values. A value is wrong where compiled is clearly farther from
-float64 than eager is; one that is wrong although what it is made of is right is where an error begins. Put into an eager run in place of
-eager's own value, it shows whether the error reaches the outputs: `log1p` may be off and harmless where only its sign is used.
+`Repro.forward` is compiled again so that it returns its local values. A value is wrong if compiled is clearly farther from float64 than
+eager is; an error begins at a wrong value whose operands are right. Substituted for eager's own value in an eager run, it shows whether
+the error reaches the outputs: `log1p` may be off but harmless if only its sign is used. Values are compared in batches of bounded size.
+For each batch, eager runs again, in float64 too, and the program is compiled again, so that never more than one batch is in memory.
 
-Values are compared in batches of bounded size. For each, eager runs again, in float64 too, and the program is compiled
-again, so that no more than a batch is held of any.
-
-A graph of hundreds of operations compiles slowly with all of its values as outputs. Where only the beginning is asked for, a few
-statements at a time are compiled alone, on eager's values, until one of them is wrong.
+A graph of hundreds of operations compiles slowly with all of its values as outputs. If only the beginning is wanted, a few statements at a
+time are compiled alone, on eager's values, until one of them is wrong.
 """
 
 from __future__ import annotations
@@ -30,16 +28,16 @@ from ..eager.scale import at_scale
 from ..program import read_source, run_as_main
 from ..protocol import FEW_VALUES, MORE_VALUES, RETURNED, Facts, Question
 
-# Substitutions that are tried; each is one eager run.
+# Number of substitutions to try; each is one eager run.
 MOST = 400
-# Bytes of values that are held at once: of eager's, of the compiled program's, and of the wrong ones that are to be substituted.
+# Bytes of values held at once: eager's, the compiled program's, and the wrong ones to be substituted.
 HELD = 2 << 30
 _KEEP = "_torch_minify_keep"
 
 
 def localize(path: str, question: Question) -> Facts:
     """Facts for a `question` about the script at `path`, with `first` (names where an error begins, in program order), `wrong` (all that
-    are wrong) and `harmless` (wrong names that reach no output); for the beginning alone, of what was compared."""
+    are wrong) and `harmless` (wrong names that reach no output); if only the beginning is wanted, among what was compared."""
     program = _Program(read_source(path), path)
     rule = accuracy.ComparisonRule(question.strict, question.tolerance)
     original = torch.compile
@@ -66,15 +64,15 @@ def localize(path: str, question: Question) -> Facts:
 
 
 class _Program:
-    """The script's `forward`, and the two forms in which it gives out its values."""
+    """The script's `forward`, and the two forms in which it exposes its values."""
 
     def __init__(self, text: str, path: str) -> None:
         self.path = path
         tree = ast.parse(text)
         self.forward = lifetimes.forward(tree)
-        # how `forward` is to be compiled, its annotations say
+        # `__future__` imports, such as for annotations, affect how `forward` is compiled
         self.futures = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
-        # for each value the names it is made of
+        # for each value, the names that it is computed from
         self.operands: dict[str, list[str]] = {}
         for statement in self.forward.body if self.forward else ():
             if isinstance(statement, ast.Return) and statement.value is not None:
@@ -84,7 +82,7 @@ class _Program:
                 self.operands[name] = _names(statement.value)
 
     def kept(self, namespace: dict[str, Any]) -> Any:
-        """For eager: each value goes through the function `_KEEP` of the namespace, and is deleted after its last use."""
+        """For eager: each value passes through the function `_KEEP` of the namespace, and is deleted after its last use."""
         function = copy.deepcopy(self.forward)
         assert function is not None
         body: list[ast.stmt] = []
@@ -97,7 +95,7 @@ class _Program:
         return self._made(function, namespace)
 
     def returning(self, names: Sequence[str], namespace: dict[str, Any]) -> Any:
-        """For the compiler: what is returned, and the values of these names."""
+        """For the compiler: returns the original result and the values of these names."""
         function = copy.deepcopy(self.forward)
         assert function is not None
         return self._returning(function, names, namespace)
@@ -110,7 +108,8 @@ class _Program:
         return self._made(function, namespace)
 
     def between(self, names: Collection[str], namespace: dict[str, Any]) -> tuple[Any, list[str]]:
-        """As `returning`, of the statements that make these names alone, which are given what they read; and the names of that."""
+        """Like `returning`, but only the statements that make these names, with what they read as extra inputs; also returns the names of
+        these inputs."""
         assert self.forward is not None
         function = copy.copy(self.forward)
         function.args = copy.deepcopy(function.args)
@@ -135,7 +134,7 @@ def _names(expression: ast.expr) -> list[str]:
 
 
 class _Enough(BaseException):
-    """Nothing that comes after this is asked for. Not an Exception: nothing of the program may swallow it."""
+    """Nothing after this is needed. Not an Exception, since nothing in the program may swallow it."""
 
 
 class _Probe:
@@ -158,12 +157,12 @@ class _Probe:
         """Compare value by value, then try each wrong one in an eager run."""
         compared: set[str] = set()
         while not self._compare(compared):
-            # what was compiled goes, with the limit on how often one function is compiled
+            # drops compiled code, and with it the limit on recompiling one function
             importlib.import_module("torch._dynamo").reset()
         return self._facts(MOST)
 
     def beginning(self, window: tuple[int, int] | None) -> Facts:
-        """Compare a few statements at a time, of all or of those in the `window`, and try where the error begins in an eager run."""
+        """Compare a few statements at a time, of all or of those in the `window`, and try in an eager run where the error begins."""
         left = list(self.program.operands)[slice(*window or (None,))]
         size = len(left) if window else FEW_VALUES
         while left and not self.wrong:
@@ -177,7 +176,7 @@ class _Probe:
         return self._facts(0)
 
     def _facts(self, tries: int) -> Facts:
-        """What was found; where an error begins is always tried, and up to so many wrong values in all."""
+        """What was found; where an error begins is always tried, and up to `tries` wrong values in all."""
         wrong = [name for name in self.program.operands if name in self.wrong]
         first = [name for name in wrong if self._begins(name)]
         others = [name for name in wrong if not self._begins(name)]
@@ -186,7 +185,7 @@ class _Probe:
         return {"status": "ok", "text": "", "first": first, "wrong": wrong, "harmless": harmless}
 
     def _compare(self, compared: set[str]) -> bool:
-        """Compare one batch of values that are not `compared`, which it adds to these; whether it was the last."""
+        """Compare one batch of values that are not in `compared`, and add them to it; returns whether it was the last."""
         batch = _Batch(compared)
         self.expected = self._eager(batch.keep)
         names = [name for name in self.program.operands if name in batch.values]
@@ -201,7 +200,7 @@ class _Probe:
         return not batch.full
 
     def _compare_alone(self, names: Sequence[str]) -> None:
-        """Compare these values, made of eager's own by what is compiled of their statements alone. What follows them is not run."""
+        """Compare these values, computed from eager's own by compiling their statements alone. What follows them is not run."""
         between, read = self.program.between(names, self.namespace)
         batch = _Batch(set(self.program.operands) - set(names))
         given: dict[str, Any] = {}
@@ -225,7 +224,7 @@ class _Probe:
         try:
             returned, values = self._run(self.compiled(), between, [*self.inputs, *(given[name] for name in read)], random)
         except Exception:
-            # what the compiler cannot make of these statements alone says nothing about the numbers
+            # if the compiler cannot compile these statements alone, that says nothing about the numbers
             return
         known = self._referenced(names, until=names[-1])
         if RETURNED in names:
@@ -233,11 +232,11 @@ class _Probe:
         self._judge(batch.values, values, known)
 
     def _judge(self, expected: dict[str, Any], actual: dict[str, Any], known: dict[str, _Reference]) -> None:
-        """Compare values by their names."""
+        """Compare values by name."""
         for name, value in actual.items():
             if not self._alike(expected[name], value, known[name]) or not self._alike_at_scale(expected[name], value, known[name]):
                 self.wrong.add(name)
-                # no more are tried, and where an error begins goes first
+                # no more are tried, but those where an error begins have priority
                 if len(self.shelf.names) < MOST or self._begins(name):
                     self.shelf.put(name, value)
 
@@ -249,8 +248,8 @@ class _Probe:
         return self._run(self.model, self.kept)
 
     def _referenced(self, names: Sequence[str], *, until: str = RETURNED) -> dict[str, _Reference]:
-        """What float64 gives for these values and for what is returned; where it cannot be had, eager moved by its own rounding. What comes
-        after `until` is not known."""
+        """The references for these values and for the return value: float64, or eager moved by its own rounding if that is not available.
+        What comes after `until` is unknown."""
         unknown = {name: _Reference() for name in (*names, RETURNED)}
         found = None if self.drew else self._values(frozenset(names), until, fp64.in_double)
         if found is not None:
@@ -259,7 +258,7 @@ class _Probe:
         return unknown | {name: _Reference(value) for name, value in found.items()}
 
     def _values(self, names: frozenset[str], until: str, call: Callable[..., Any]) -> dict[str, Any] | None:
-        """These values, and what is returned, of one run of the model through `call` that ends with `until`; None where that cannot be."""
+        """These values, and the return value, from one run of the model through `call` that ends with `until`; None if that fails."""
         values: dict[str, Any] = {}
 
         def keep(name: str, value: Any) -> Any:
@@ -277,15 +276,17 @@ class _Probe:
         return values | {RETURNED: returned} if until == RETURNED else values
 
     def _run(self, function: Any, forward: Any, inputs: Sequence[Any] | None = None, random: Sequence[torch.Tensor] = ()) -> Any:
-        """A call of `function`, the model itself or compiled, with this `forward`; the model's tensors stay as they are. `inputs`: None
-        for those of the call that is compared; `random`: the states of the generators, else those that the seed gives. None where it had
-        enough before it returned."""
+        """Call `function`, the model itself or compiled, with this `forward`; the model's tensors stay unchanged.
+
+        `inputs`: None for those of the call that is compared; `random`: the states of the generators, otherwise those given by the seed.
+        Returns None if it was stopped early.
+        """
         type(self.model).forward = forward
         with keeping_tensors(self.model), torch.random.fork_rng(), torch.no_grad():
             torch.manual_seed(accuracy.SEED)
             restore(random)
             before = random_state()
-            # clones keep what is computed apart from what is changed in place later
+            # clones keep results separate from what is changed in place later
             result = None
             with contextlib.suppress(_Enough):
                 result = function(*accuracy.clones(self.inputs if inputs is None else inputs))
@@ -305,8 +306,8 @@ class _Probe:
         return not self.rule.compare(accuracy.tensors_of(expected), accuracy.tensors_of(actual), exact, moved).wrong
 
     def _alike_at_scale(self, expected: Any, actual: Any, reference: _Reference) -> bool:
-        """The same for values that are scaled so that the largest is about one. Gradients are mostly far smaller: an absolute tolerance
-        passes whatever they are, and they would seem wrong only where many were added up. True where float64 is not known."""
+        """Like `_alike`, for values scaled so that the largest is about one. Gradients are usually far smaller: an absolute tolerance
+        accepts any of them, and they would seem wrong only when many are added up. True if float64 is not known."""
         trees = [accuracy.tensors_of(tree) for tree in (expected, actual, reference.value if reference.exact else None)]
         if len({len(tensors) for tensors in trees}) != 1:
             return True
@@ -316,7 +317,7 @@ class _Probe:
 
 
 class _Reference(NamedTuple):
-    """What a value is held against: float64 where that is `exact`, else eager moved by its own rounding; None where there is neither."""
+    """What a value is compared with: float64 if it is `exact`, otherwise eager moved by its own rounding; None if there is neither."""
 
     value: Any = None
     exact: bool = False
@@ -343,7 +344,7 @@ class _Batch:
         elif name not in self.compared and not self.full:
             # views of what is held already cost nothing
             fresh = {s.data_ptr(): s.nbytes() for s in _storages(value) if s.data_ptr() not in self._storages}
-            # half, as float64 takes twice the bytes beside it
+            # half, since the float64 values take up to twice as many bytes
             self.full = bool(self.values) and self._bytes + sum(fresh.values()) > HELD // 2
             if not self.full:
                 self.values[name] = value
@@ -353,11 +354,11 @@ class _Batch:
 
 
 class _Shelf:
-    """Values kept for later: in memory while they fit, the others on disk."""
+    """Values kept for later: in memory as long as they fit, the others on disk."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        self.names: dict[str, int] = {}  # with a number each
+        self.names: dict[str, int] = {}  # each with a number
         self._held: dict[str, Any] = {}
         self._bytes = 0
 
@@ -371,7 +372,7 @@ class _Shelf:
             torch.save(value, self._file(name))
 
     def copy(self, name: str) -> Any:
-        """A value of its own for whoever asks."""
+        """A separate copy for each caller."""
         return copy.deepcopy(self._held[name]) if name in self._held else torch.load(self._file(name), weights_only=False)
 
     def _file(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""Which values of a script went into the code that a C++ or Triton compiler refused."""
+"""Which values of a script went into code that a C++ or Triton compiler rejected."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..shortcuts import shortcut
 
 
 def origins(path: str, question: Question) -> Facts:
-    """Facts for a `question` about the script at `path`, with `guesses`: lists of names of values, the narrowest first; `return`
-    for the returned expression."""
+    """Facts for a `question` about the script at `path`, with `guesses`: lists of names of values, the shortest first; `return` for the
+    returned expression."""
     watch = blame.Blame(_values_at(path))
     watch.install()
     early_exit.stop_after(question.stop_after)
@@ -28,7 +28,7 @@ def origins(path: str, question: Question) -> Facts:
 
 
 def _values_at(path: str) -> Callable[[Iterable[Any]], frozenset[str]]:
-    """Gives the values of the script at `path` that nodes of its graph stem from: the line that a node stems from tells."""
+    """A function that returns the values of the script at `path` that graph nodes come from, according to the source lines of the nodes."""
     frame, names = re.compile(r'File "' + re.escape(path) + r'", line (\d+)'), _names_of(path)
 
     def values(nodes: Iterable[Any]) -> frozenset[str]:

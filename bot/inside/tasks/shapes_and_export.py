@@ -1,4 +1,4 @@
-"""What the values inside `Repro.forward` are, found by running the script without the compiler."""
+"""Describes the values inside `Repro.forward`, and exports it, by running the script without the compiler."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from ..eager import compiler_out, lifetimes
 from ..program import format_error, run_watched
 from ..protocol import RETURNED, Facts, Question, ValueMeta
 
-# The function that sees the values off which are deleted before `forward` returns.
+# The function that sees values which are deleted before `forward` returns.
 _ON_DELETE = "_torch_minify_on_delete"
 
 
 def describe(path: str, question: Question) -> Facts:
-    """Facts for a `question`: the script at `path` under the eager control, with `values`: each local of the first call of
-    `forward`, by name."""
+    """Facts for a `question`: the script at `path` under the eager control, with `values`: each local of the first call of `forward`, by
+    name."""
     compiler_out.take_out()
     found: dict[str, ValueMeta] = {}
 
@@ -42,7 +42,8 @@ def describe(path: str, question: Question) -> Facts:
 
 
 def export(path: str, question: Question) -> Facts:
-    """Save `Repro` of the script at `path` with its inputs as an exported program in the file `question.save`; facts of how that went."""
+    """Save `Repro` of the script at `path` with its inputs as an exported program in the file `question.save`; returns the facts of how
+    that went."""
     target = question.save
     assert target is not None
     export_original, save = torch.export.export, torch.export.save
@@ -62,7 +63,7 @@ def export(path: str, question: Question) -> Facts:
     module, arguments, keywords = found[0]
     try:
         exported = export_original(module, arguments, keywords)
-        # for readers without torch; the directory that the script ran in is nobody's business
+        # for readers without torch; the directory in which the script ran is private
         with open(os.path.splitext(target)[0] + ".txt", "w", encoding="utf-8") as file:
             file.write(str(exported).replace(os.path.join(os.path.dirname(path), ""), "") + "\n")
         _forget_places(exported)
@@ -73,14 +74,14 @@ def export(path: str, question: Question) -> Facts:
 
 
 def _forget_places(exported: Any) -> None:
-    """Take out of a program where its lines came from: the saved file would hold the paths of this machine."""
+    """Remove the source locations from a program: the saved file would contain paths of this machine."""
     for module in exported.graph_module.modules():
         for node in module.graph.nodes if isinstance(module, torch.fx.GraphModule) else ():
             node.meta.pop("stack_trace", None)
 
 
 def meta(value: Any) -> ValueMeta:
-    """A value in the words of `bot.reduce.graph.form.Meta`."""
+    """The metadata of `value`, as in `bot.reduce.graph.form.Meta`."""
     if isinstance(value, torch.Tensor):
         strided = value.layout == torch.strided
         return {
