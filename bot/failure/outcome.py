@@ -9,9 +9,9 @@ class Outcome(Model):
     """One run of one script.
 
     `status`: ok (ran to its end), raised (an uncaught exception; `text` ends in the traceback as Python prints it),
-    exit (left with a non-zero status otherwise), signal (died of `signal`; `text` holds faulthandler's dump),
-    timeout (`text` holds faulthandler's dump of the moment), memory (over its limit), stopped (a warm worker left the
-    compiler on purpose, past the last phase in which the signature could show itself), infra (our own fault).
+    exit (ended with a non-zero status without one), signal (died of `signal`; `text` holds faulthandler's dump),
+    timeout (`text` holds faulthandler's dump of that moment), memory (exceeded its limit), stopped (a warm worker left the
+    compiler on purpose, after the last phase in which the signature could show itself), infra (our own fault).
     """
 
     status: str

@@ -30,7 +30,7 @@ class Kind(str, Enum):
 
 
 class Phase(str, Enum):
-    """Where in the compiler it failed, in the order a program passes through."""
+    """Where in the compiler it failed. The phases are in the order in which a program passes through them."""
 
     DYNAMO = "dynamo"
     EXPORT = "export"
@@ -84,9 +84,9 @@ class Signature(Model):
     backward: bool = False
     exception: tuple[str, ...] = Field(default=(), description="class names, outermost first, root cause last")
     message: str = Field(default="", description="normalized message of the root cause")
-    said: str = Field(default="", description="the first line of that message as it was printed; never compared")
+    said: str = Field(default="", description="first line of that message as printed; never compared")
     frame: str | None = Field(default=None, description="innermost torch frame, as torch/path.py:function")
-    signal: str | None = Field(default=None, description="for a crash: SIGSEGV, SIGABRT, ...")
+    signal: str | None = Field(default=None, description="crash: SIGSEGV, SIGABRT, ...")
 
     @model_validator(mode="before")
     @classmethod
@@ -97,7 +97,7 @@ class Signature(Model):
     @computed_field  # type: ignore[prop-decorator]
     @property
     def fingerprint(self) -> str:
-        """Sixteen hex digits: of two signatures of one kind, equal exactly where `same_across_forms` is true."""
+        """Sixteen hex digits. For two signatures of one kind they are equal if and only if `same_across_forms` is true."""
         parts = (self.kind.value, *self._essence())
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

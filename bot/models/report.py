@@ -1,4 +1,4 @@
-"""All that is posted for one event."""
+"""Everything that is posted for one event."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ class Stored(Model):
 
 
 class Download(Model):
-    """An artifact of the run. GitHub deletes it after a while, and asks for a login."""
+    """An artifact of the run. Downloading it takes a login, and GitHub deletes it after a while."""
 
     url: str
-    expires: str | None = Field(default=None, description="a date, for people")
+    expires: str | None = Field(default=None, description="date, as text for people")
 
 
 class Section(Model):
-    """The answer to one request. The texts are what its program wrote: hostile."""
+    """The answer to one request. Its texts were written by the program, so they are hostile."""
 
     request: Request
     result: Result | None = None
-    problem: str | None = Field(default=None, description="for people: what was wrong with what came back")
+    problem: str | None = Field(default=None, description="for people: why there is no usable result")
     repro: str | None = None
     exported_text: str | None = Field(default=None, description="the exported program as `print` shows it")
-    program: str | None = Field(default=None, description="the exported program itself, where it is small: zlib, then base64")
-    traceback: str | None = Field(default=None, description="the frames that matter of the program's own failure")
-    log: str | None = Field(default=None, description="the end of the program's log, where there is no traceback")
+    program: str | None = Field(default=None, description="the exported program itself if it is small: zlib, then base64")
+    traceback: str | None = Field(default=None, description="the relevant frames of the program's own failure")
+    log: str | None = Field(default=None, description="the end of the program's log if there is no traceback")
     files: tuple[Stored, ...] = ()
-    unkept: str | None = Field(default=None, description="why not all of them are kept, though that is asked for")
+    unkept: str | None = Field(default=None, description="why some files are not kept although the repository asks for it")
     download: Download | None = None
-    altered: bool = Field(default=False, description="whether secrets or personal paths were taken out of the texts")
+    altered: bool = Field(default=False, description="whether secrets or personal paths were removed from the texts")
 
 
 class Report(Model):
-    """All that is posted for one event."""
+    """Everything that is posted for one event."""
 
-    marker: str = Field(description="the first line of the comment, as in Answer")
+    marker: str = Field(description="first line of the comment, as in Answer")
     sections: tuple[Section, ...]
     run_url: str | None = None

@@ -1,4 +1,4 @@
-"""`result.json`: what is known at the end of a run."""
+"""`result.json`: everything that is known at the end of a run."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ UNUSABLE = 2
 
 
 class InputTaken(Model):
-    """What the input was taken for; `detail` is a phrase for people."""
+    """What the input was taken for. `detail` is a phrase for people."""
 
     taken_as: TakenAs
     detail: str
 
 
 class Reduction(Model):
-    """How much smaller it became. `ops` are null for the stage source."""
+    """How much smaller the program became. `ops_before` and `ops_after` are null in the stage `source`."""
 
     ops_before: int | None = None
     ops_after: int | None = None
@@ -78,24 +78,24 @@ class Timing(Model):
     search: float = 0.0
     verification: float = 0.0
     evidence: float = 0.0
-    total: float = Field(default=0.0, description="from the beginning to the end, also of what none of the parts counts")
+    total: float = Field(default=0.0, description="from start to end, including what belongs to none of the parts")
 
 
 class Rule(Model):
-    """What a fresh run is held against beside the signature: whoever verifies a repro asks the same of it."""
+    """What a fresh run has to show in addition to the signature. Whoever verifies a repro checks the same."""
 
-    hang_after: float = Field(default=60.0, description="seconds after which a run hangs")
+    hang_after: float = Field(default=60.0, description="seconds after which a run counts as hanging")
     numbers: Literal["fp64", "spread", "eager"] = Field(
         default="fp64",
-        description="accuracy: what has to pass the script's comparison in place of compiled results: float64, or float64 moved as far from"
-        " eager as rounding explains, and farther; eager: nothing, the program's settings take eager for right",
+        description="accuracy: what has to pass the script's comparison in place of compiled results. fp64: float64; spread: float64, even"
+        " if moved as far from eager as rounding explains, and farther; eager: nothing, since the program's settings say eager is right",
     )
     own_verdict: bool = Field(
         default=False,
-        description="exception, crash: the program ends so by itself where a result is wrong, and right numbers have to pass that",
+        description="exception, crash: the program itself ends this way if a result is wrong, so it has to pass with correct numbers",
     )
-    partial: bool = Field(default=False, description="the control may end behind the statement that fails, as the program's own does")
-    error: str = Field(default="", description="what eager has to raise where that is missed; empty: anything, if no_raise, or nothing")
+    partial: bool = Field(default=False, description="the control may end after the failing statement, as the program's own control does")
+    error: str = Field(default="", description="what eager raises and compiled code does not; empty: anything for no_raise, else nothing")
 
     @model_validator(mode="before")
     @classmethod
@@ -105,19 +105,19 @@ class Rule(Model):
 
 
 class VerificationFacts(Model):
-    """Runs in fresh processes: how many, how many failed the same way, and the eager control."""
+    """The runs in fresh processes: how many there were, how many failed the same way, and how the eager control ended."""
 
     runs: int = 0
     same: int = 0
     eager: EagerControl = "not_applicable"
     instead_of_float64: str | None = Field(
-        default=None, description="accuracy: why eager, each result moved by a unit in its last place, stood for float64"
+        default=None, description="accuracy: why eager, with each result moved by a unit in its last place, stood in for float64"
     )
     rule: Rule = Rule()
 
 
 class ExportedProgram(Model):
-    """Whether the exported program, loaded and compiled again, fails the same way; else why not."""
+    """Whether the exported program, loaded and compiled again, fails the same way; if not, the reason."""
 
     same_signature: bool
     reason: str | None = None
@@ -131,33 +131,34 @@ class Files(Model):
     exported_text: str | None = Field(default=None, description="the exported program as `print` shows it")
     kernel: str | None = None
     sha256: dict[str, str] | None = Field(
-        default=None, description="of each of these files, by its name: others were exchanged, or changed; null: not known"
+        default=None, description="hash of each of these files, by name; a file with another hash was replaced or changed; null: not known"
     )
 
 
 class Elsewhere(Model):
     """What the repro does under another interpreter."""
 
-    python: str = Field(description="the interpreter, as it was given")
+    python: str = Field(description="the interpreter, as given")
     versions: dict[str, str] = Field(default_factory=dict)
     same: bool
-    said: str | None = Field(default=None, description="what it did instead of failing alike")
+    said: str | None = Field(default=None, description="what it did instead of failing the same way")
 
 
 class Evidence(Model):
-    """What explains the failure beyond the repro."""
+    """What explains the failure in addition to the repro."""
 
-    passes_if: str | None = Field(default=None, description="the nearest program that passes: the edit that leads to it")
+    passes_if: str | None = Field(default=None, description="the edit that leads to the most similar program that passes")
     nearness: str | None = Field(
-        default=None, description="where only the program's own check says that it failed: how near to float64 compiled is, beside eager"
+        default=None,
+        description="if only the program's own check calls results wrong: how close to float64 they are, compared with eager's",
     )
-    other_failures: tuple[str, ...] = Field(default=(), description="signatures of other failures that the search met")
-    elsewhere: tuple[Elsewhere, ...] = Field(default=(), description="one for each --also-python")
+    other_failures: tuple[str, ...] = Field(default=(), description="signatures of other failures that the search came across")
+    elsewhere: tuple[Elsewhere, ...] = Field(default=(), description="one for each `--also-python`")
     pytorch_dump: bool = Field(default=False, description="whether PyTorch's own minifier dumped anything")
 
 
 class Result(Model):
-    """`result.json`: all that is known at the end of a job."""
+    """`result.json`: everything that is known at the end of a job."""
 
     schema_: int = Field(default=1, alias="schema", serialization_alias="schema")
     status: Status
@@ -172,12 +173,12 @@ class Result(Model):
     verification: VerificationFacts = VerificationFacts()
     culprit: str | None = None
     sandbox: tuple[str, ...] = ()
-    versions: dict[str, str] = Field(default_factory=dict, description="of the interpreter, its packages, and the machine that it ran on")
+    versions: dict[str, str] = Field(default_factory=dict, description="of the interpreter and its packages; the machine that it ran on")
     evidence: Evidence = Evidence()
     exported_program: ExportedProgram | None = None
     files: Files = Files()
     input: InputTaken | None = None
-    reason_code: ReasonCode | None = Field(default=None, description="why it is not minimized; null where it is")
+    reason_code: ReasonCode | None = Field(default=None, description="why it is not minimized; null if it is")
 
     @property
     def exit_status(self) -> int:

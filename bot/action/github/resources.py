@@ -1,6 +1,6 @@
-"""What GitHub's API answers, and the events it sends, in the parts that are read. Unknown keys are ignored: the API grows.
+"""The parts that we read of GitHub's API answers and events. Unknown keys are ignored, since the API grows.
 
-What they hold is hostile text; only its types are checked.
+The text in them is hostile: only types are checked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Reaction = Literal["eyes", "rocket", "confused"]
 
 
 class Resource(BaseModel):
-    """Base of every resource: immutable, unknown keys ignored, null where a key is missing and has a default."""
+    """Base of all resources: immutable; unknown keys are ignored, and null counts as a missing key."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", populate_by_name=True)
 
@@ -27,7 +27,7 @@ class Resource(BaseModel):
 
 
 class User(Resource):
-    """An account. GitHub shows a deleted one as null: `ghost`."""
+    """An account. GitHub shows a deleted account as null; here it becomes `ghost`."""
 
     login: str = "ghost"
     id: int = 0
@@ -35,7 +35,7 @@ class User(Resource):
 
     @property
     def is_bot(self) -> bool:
-        """Whether it is no person: a bot that answers bots never ends."""
+        """Whether the account is not a person's. Bots that answer each other would never stop."""
         return self.type != "User" or self.login.endswith("[bot]")
 
 
@@ -56,7 +56,7 @@ class Comment(Authored):
 
     @property
     def issue(self) -> int | None:
-        """The number of the issue or pull request that it stands under."""
+        """The number of the issue or pull request that it was written on."""
         number = self.issue_url.rpartition("/")[2]
         return int(number) if number.isdecimal() else None
 
@@ -83,14 +83,14 @@ class Repository(Resource):
     has_issues: bool = True
 
     def is_same(self, other: Repository | None) -> bool:
-        """Whether it is the `other`, which may have been read under an earlier name; by the names where a number is not known."""
+        """Whether it is the `other`, which may have been read under an earlier name. Compares names if an id is not known."""
         if other is None:
             return False
         return self.id == other.id if self.id and other.id else self.full_name.lower() == other.full_name.lower()
 
 
 class Branch(Resource):
-    """One end of a pull request. `repo` is null where a fork was deleted."""
+    """One end of a pull request. `repo` is null if the fork was deleted."""
 
     ref: str
     sha: str
@@ -108,7 +108,7 @@ class PullRequest(Authored):
 
     @property
     def from_fork(self) -> bool:
-        """Whether its commits come from another repository, or from one that is gone."""
+        """Whether its commits come from another repository, or from one that no longer exists."""
         return self.head.repo is None or not self.head.repo.is_same(self.base.repo)
 
 
@@ -146,7 +146,7 @@ class Run(Resource):
         return int(found[1]) if found else None
 
     def called(self) -> frozenset[str]:
-        """The workflows that it calls, whatever their commit."""
+        """The workflows that it calls, at any commit."""
         return frozenset(each.path.partition("@")[0].lower() for each in self.referenced_workflows)
 
 
@@ -158,7 +158,7 @@ class Step(Resource):
 
 
 class WorkflowJob(Resource):
-    """A job of a run. No runner took it where it has no steps and no `runner_name`."""
+    """A job of a run. If it has no steps and no `runner_name`, no runner took it."""
 
     id: int
     name: str
@@ -203,7 +203,7 @@ class Artifact(Resource):
 
 
 class Gist(Resource):
-    """A gist: its `texts` by the names of their files, as far as GitHub hands them out whole, and when it was last changed."""
+    """A gist: the `texts` of the files that GitHub delivers whole, by file name, and when it was last changed."""
 
     texts: dict[str, str]
     updated_at: AwareDatetime

@@ -24,8 +24,8 @@ _ROUNDED = 10
 
 
 class ChildMain(Model):
-    """What a process started by the program ran: the `text` of a file, or of a command, which has the directory that it ran in as `file`.
-    `package` is the package if the file ran as a module of one, else empty."""
+    """What a process that the program started ran: the `text` of a file or of a command. For a command, `file` is the directory that it ran
+    in. `package` is the package that the file ran as a module of, else empty."""
 
     file: Path
     text: str
@@ -35,8 +35,8 @@ class ChildMain(Model):
 class Object(Model):
     """A value of the user's program.
 
-    `text` is code that makes it on its own. Without it, `expressions` are tried. They need the top-level names in `wanted`; the last one
-    may need the statements in `definitions` instead.
+    `text` is code that creates it without anything else. If there is none, the `expressions` are tried. They need the top-level names in
+    `wanted`; the last one may need the statements in `definitions` instead.
     """
 
     text: str | None
@@ -91,9 +91,9 @@ class Region(Model):
     reason: str | None
     blobs: Path
     rule: RuleUsed = RuleUsed()
-    against_float64: bool = Field(default=False, description="accuracy: eager misses the tolerance, or nearly, and the two errors decided")
-    weighted: bool = Field(default=False, description="accuracy: gradients are wrong, but only those of a weighted sum")
-    wrong: tuple[NonNegativeInt, ...] = Field(default=(), description="accuracy: positions of the wrong tensors, of all that are returned")
+    against_float64: bool = Field(default=False, description="accuracy: eager misses the tolerance, or nearly, so the errors decided")
+    weighted: bool = Field(default=False, description="accuracy: only gradients of a weighted sum are wrong")
+    wrong: tuple[NonNegativeInt, ...] = Field(default=(), description="accuracy: positions of the wrong tensors among those returned")
     launches: tuple[str, ...] = ()
     blamed: tuple[tuple[str, ...], ...] = ()
 
@@ -103,43 +103,47 @@ class Capture(Model):
 
     outcome: Outcome
     signature: Signature | None
-    own_verdict: bool = Field(default=False, description="the program itself ended so: that may be how it says that a result is wrong")
+    own_verdict: bool = Field(default=False, description="the program itself ended this way, perhaps to say that a result is wrong")
     own_code: bool = Field(
-        default=False, description="no verdict, but code of its own that is not compiled raised: of what it was handed, maybe"
+        default=False, description="no verdict: code of the program that is not compiled raised, perhaps because of the values that it got"
     )
-    passes_as_eager: bool = Field(default=False, description="its own comparison passed while compiled code drew eager's random numbers")
+    passes_as_eager: bool = Field(default=False, description="its own comparison passed when compiled code drew eager's random numbers")
     regions: tuple[Region, ...]
     versions: dict[str, str]
     tolerance: tuple[float, ...] | None = Field(default=None, description="of the program's own last comparison")
     errors: tuple[float, float] | None = Field(
-        default=None, description="root mean squares against float64, of compiled and eager, where compiled is farthest for what eager is"
+        default=None,
+        description="root mean square errors against float64 of compiled and eager, where compiled is farthest off relative to eager",
     )
-    off: str = Field(default="", description="the setting that turns the compiler off")
+    off: str = Field(default="", description="the setting that turns the compiler off; empty if none does")
     swallows: bool = Field(default=False, description="Dynamo was told to swallow what the compiler raises")
-    whole: bool = Field(default=False, description="integral or boolean results differ from eager's, which did not count")
+    whole: bool = Field(default=False, description="integral or boolean results differ from eager's, but do not count")
     compared: tuple[Region, ...] | None = Field(
         default=None,
-        description="those whose numbers are wrong, of all, compared beside how the program ended; None where that was not done",
+        description="of all compiled graphs, those whose numbers are wrong, however the program ended; None if they were not compared",
     )
     installed: tuple[int, ...] = Field(
-        default=(), description="lines of the program's file at which functions begin that the compiler holds, such as its own lowerings"
+        default=(),
+        description="lines at which functions of the program's file begin that the compiler holds, such as the program's lowerings",
     )
     again: bool = Field(default=False, description="whether a compiled graph was called more than once")
-    pooled: bool = Field(default=False, description="whether its kernels were compiled side by side, which those of candidates are not")
-    beside: tuple[str, ...] = Field(default=(), description="names of those that modules beside that file define")
-    looked: tuple[str, ...] = Field(default=(), description="directories where the program had Python look for modules")
+    pooled: bool = Field(default=False, description="whether its kernels were compiled in parallel, unlike those of candidates")
+    beside: tuple[str, ...] = Field(default=(), description="top-level names of such functions in modules next to that file")
+    looked: tuple[str, ...] = Field(default=(), description="directories that the program added to Python's module search path")
     test: str = Field(default="", description="the failing test, as its runner names it: pytest `FILE::TEST`, unittest `MODULE.CLASS.TEST`")
-    child: str = Field(default="", description="the process in which it failed, where the program started that one")
-    rank: tuple[int, int] | None = Field(default=None, description="of the process in which it failed, and how many there are")
-    call: str = Field(default="", description="of a function of the program's file, which is all that the process did in which it failed")
-    argv: tuple[str, ...] | None = Field(default=None, description="of that process, where it ran a script")
-    main: ChildMain | None = Field(default=None, description="what that process ran, where it is not the program's own file")
+    child: str = Field(default="", description="the process that failed, if the program started it")
+    rank: tuple[int, int] | None = Field(default=None, description="rank of that process, and the number of ranks")
+    call: str = Field(default="", description="all that this process did: a call of a function in the program's file")
+    argv: tuple[str, ...] | None = Field(default=None, description="arguments of that process, if it ran a script")
+    main: ChildMain | None = Field(default=None, description="what that process ran, if not the program's own file")
     children: bool = Field(default=False, description="whether a process that the program started called the compiler")
-    ended: Outcome | None = Field(default=None, description="how the program itself ended, where it caught the compiler's exception before")
-    caught: str = Field(default="", description="what the compiler raised, where the program caught it and then ended well")
-    runs: int = Field(default=1, description="of the program, until it failed or was said to pass")
+    ended: Outcome | None = Field(
+        default=None, description="how the program itself ended, if the failure is an exception that it caught or a child's end"
+    )
+    caught: str = Field(default="", description="what the compiler raised, if the program caught it and then ended well")
+    runs: int = Field(default=1, description="runs of the program until it failed or counted as passing")
     partial: bool = False  # without the compiler, it ends only after the statement that fails with it
-    eager_error: str = Field(default="", description="class and message of what eager raised inside what is compiled")
+    eager_error: str = Field(default="", description="class and message of what eager raised in code that would be compiled")
     log: Path
 
     def as_it_ended(self, script: str) -> Capture:

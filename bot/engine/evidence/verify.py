@@ -59,10 +59,10 @@ class Verification(Model):
     runs: int
     same: int
     eager: EagerControl
-    signatures: tuple[Signature | None, ...] = Field(default=(), description="of each run; null where it did not fail")
-    differences: tuple[str, ...] = Field(default=(), description="one line for each run that was not the same, and for a failed control")
-    instead_of_float64: str | None = Field(default=None, description="accuracy: why eager, moved by its rounding, stood for float64")
-    fault: str | None = Field(default=None, description="what is wrong with the machine, by one of the runs")
+    signatures: tuple[Signature | None, ...] = Field(default=(), description="one for each run; None if it did not fail")
+    differences: tuple[str, ...] = Field(default=(), description="one line for each run that failed differently, and for a failed control")
+    instead_of_float64: str | None = Field(default=None, description="accuracy: why eager, moved by its rounding, stood in for float64")
+    fault: str | None = Field(default=None, description="what is wrong with the machine, according to one of the runs")
 
     @property
     def proven(self) -> bool:
