@@ -146,6 +146,28 @@ def test_what_a_page_names_exists(page: Path) -> None:
     assert wrong_links(page, prose) == []
 
 
+def torn_rows(text: str) -> list[str]:
+    """Rows of tables that have other cells than their heading: GitHub leaves out what is too much."""
+    found: list[str] = []
+    cells = 0
+    for line in text.splitlines():
+        bars = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        cells = (cells or bars) if bars else 0
+        found += [line] if bars != cells else []
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_rows_of_a_table_are_as_wide_as_its_heading(page: Path) -> None:
+    assert torn_rows(page.read_text(encoding="utf-8")) == []
+
+
+def test_a_row_with_a_cell_too_many_is_seen() -> None:
+    table = "| a | b |\n|---|---|\n| `x \\| y` | 1 |\n"
+    assert torn_rows(table) == []
+    assert torn_rows(f"{table}| x | 1 | 2 |\n\n| one |\n|---|\n") == ["| x | 1 | 2 |"]
+
+
 def comments(text: str) -> str:
     """What a module says of itself: comments and docstrings."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
