@@ -19,7 +19,7 @@ from typing import IO
 
 from bot.action.archives import holds_secret
 from bot.action.minify.isolation import Account
-from bot.action.minify.result_set import TORN, ResultSet, waiting
+from bot.action.minify.result_set import TORN, ResultSet, is_waiting, waiting
 from bot.action.minify.scrub import CHANGED, LONGEST, is_program, is_text, scrubbed
 from bot.action.redaction import redact
 
@@ -189,7 +189,7 @@ def _unwanted(entry: tarfile.TarInfo, copied: int, taken: int) -> str | None:
         return "no plain file"
     if not parts or len(parts) > _DEEPEST or not all(_NAME.fullmatch(part) and part not in (".", "..") for part in parts):
         return "a name that an artifact cannot have"
-    if parts[0] == CHANGED:
+    if parts[0] == CHANGED or any(is_waiting(part) for part in parts):
         return "a name of ours"
     if entry.size > LARGEST_FILE:
         return f"larger than {LARGEST_FILE >> 20} MiB"

@@ -24,6 +24,11 @@ def waiting(name: str) -> str:
     return f".{name}.new"
 
 
+def is_waiting(name: str) -> bool:
+    """Whether a file that waits may be called `name`. None that comes may be: it would take the place of one whose hash is known."""
+    return name.startswith(".") and name.endswith(".new")
+
+
 @dataclass
 class ResultSet:
     """Those of a result that wait in the directory with the descriptor `target`.

@@ -119,6 +119,15 @@ def test_who_has_a_name_of_ours_says_nothing(tmp_path: Path, target: int) -> Non
     assert os.listdir(tmp_path / "target") == []
 
 
+def test_no_file_takes_the_place_of_one_that_waits(tmp_path: Path, target: int) -> None:
+    """What the hash in result.json was compared with is what is handed on."""
+    came = (("repro.py", NEW.encode()), (".repro.py.new", OLD.encode()), ("result.json", result_of(NEW).encode()))
+    assert receive(archive(*came, ("original/.log.new", b"log")), target) == [
+        f"{name!r}: a name of ours" for name in (".repro.py.new", "original/.log.new")
+    ]
+    assert found(tmp_path) == {"repro.py": NEW, "result.json": result_of(NEW)}
+
+
 def archive(*entries: tuple[str, bytes], kinds: dict[str, bytes] | None = None) -> io.BytesIO:
     held = io.BytesIO()
     with tarfile.open(fileobj=held, mode="w|") as made:
