@@ -15,30 +15,28 @@ from functools import cached_property
 
 from bot.action.ci import benchmarks, buck_log, cut_off, deaths, lines, logged, named_tests, passed, told_errors, unittest_log, untitled
 from bot.action.ci.asked import CommandedTest, alone, asked
+from bot.action.ci.children import TESTED, Children, running
 from bot.action.ci.compiles import says_that_it_compiles
-from bot.action.ci.cut_off import is_of_compiler, mentions_compiler
+from bot.action.ci.cut_off import mentions_compiler
 from bot.action.ci.disabled import switched_off
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.parts import Parts, without_excerpts
 from bot.action.ci.programs import Started, begun_in, ran_in, started_in
-from bot.action.ci.pytest_log import PytestLog, ShownFailure, root_of, running, test_on_stack
+from bot.action.ci.pytest_log import PytestLog, ShownFailure, root_of, test_on_stack
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
-from bot.action.ci.tracebacks import MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole, tracebacks
+from bot.action.ci.tracebacks import MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole
 from bot.models.failure import Signature
 
 MAX_FAILURES = 2_000
 # Tracebacks outside tests that are looked at; the last ones.
 MAX_LOOSE = 200
-MAX_CHILDREN = 20
 
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
-_TESTED = re.compile(r"(?:={2,} .{0,200}\b)?\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
-_STARTS = re.compile(r"={2,} test session starts ={2,}$")
 _RUN_AGAIN = "To execute this test, run"
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.LOGGED: 1, Seen.NAMED: 0, Seen.FILE: 0}
@@ -60,23 +58,23 @@ class _Log:
         self.runner = RunTestLog(read.text)
         self.pytest = PytestLog(read.text)
         self.found: dict[str, Failure] = {}
-        self._judged: dict[int, bool] = {}
+        self.children = Children(read, self.printed, self.pytest)
 
     def failures(self) -> list[Failure]:
         """All of them."""
         for section, shown in self.pytest.shown:
             if not is_whole(shown.text) and (broken := self._fault_above):
                 shown = replace(shown, text="", seen=Seen.FILE, note=f"not shown, and the failure above was the machine's fault: {broken}")
-            self._add(self._cause(section, shown, self._unnamed) if shown.text else self._told(shown))
+            self._add(self.children.cause(section, shown, self.children.unnamed) if shown.text else self.children.told(shown))
         for source in (
             self._of_unittest(),
             map(self._narrowed, deaths.failures(self.lines.text)),
             benchmarks.failures(self.lines.text, self.printed),
-            map(self._told, buck_log.failures(self.lines.text, self.printed)),
-            map(self._told, self.pytest.summarized()),
+            map(self.children.told, buck_log.failures(self.lines.text, self.printed)),
+            map(self.children.told, self.pytest.summarized()),
             self.runner.consistent.values(),
             self.runner.timed_out.values(),
-            map(self._told, self.pytest.in_progress()),
+            map(self.children.told, self.pytest.in_progress()),
         ):
             for each in source:
                 self._add(each)
@@ -133,7 +131,7 @@ class _Log:
     def _of_unittest(self) -> Iterator[Failure]:
         """What unittest shows. It does not tell what was printed while a test ran: where one test alone of a run says that its child
         failed, what was printed before is the child's."""
-        ends = [i for i, line in enumerate(self.lines.text) if line.startswith("Ran ") and _TESTED.match(line)]
+        ends = [i for i, line in enumerate(self.lines.text) if line.startswith("Ran ") and TESTED.match(line)]
         runs: dict[int, list[tuple[ShownFailure, Failure]]] = {}
         for section, shown in unittest_log.failures(self.lines.text):
             runs.setdefault(bisect.bisect(ends, section.start), []).append((section, shown))
@@ -141,55 +139,7 @@ class _Log:
             before = self.printed.between(ends[at - 1] if at else -1, found[0][0].start)
             alone = sum(is_elsewhere(shown.text) for _, shown in found) == 1
             for section, shown in found:
-                yield self._cause(section, shown, before if alone else ())
-
-    @cached_property
-    def _unnamed(self) -> Sequence[PrintedTraceback]:
-        """What was printed before pytest's sections, where no test is named: by the child of the only one whose child failed."""
-        shown = self.pytest.shown
-        first = shown[0][0].start
-        starts = (i for i, line in enumerate(self.lines.text[:first]) if _STARTS.match(line))
-        alone = sum(is_elsewhere(each.text) for _, each in shown) == 1 and not any(map(_running, self.lines.text[:first]))
-        return self.printed.between(max(starts, default=first), first) if alone else ()
-
-    def _cause(self, section: ShownFailure, shown: Failure, before: Sequence[PrintedTraceback] = ()) -> Failure:
-        """A test whose process only says that its child failed, with the child's own error: quoted, captured below it, printed as it
-        ran or `before`."""
-        if not is_elsewhere(shown.text):
-            return shown
-        for block in reversed(tracebacks(lines.read(shown.text))[-MAX_CHILDREN:]):
-            if is_of_compiler(block):
-                return replace(shown, text=block.text)
-        captured = [block for block in self.printed.between(section.start, section.end)[-MAX_CHILDREN:] if block.text not in shown.text]
-        printed = captured or before[-MAX_CHILDREN:] or self._printed_by.get(shown.test, ())
-        children = [block for block in reversed(printed) if block.start < section.end]
-        child = next(filter(self._is_of_compiler, children), None) or next((each for each in children if not is_elsewhere(each.text)), None)
-        return replace(shown, text=child.text) if child else shown
-
-    def _told(self, named: Failure) -> Failure:
-        """A test of which the log tells no more than that it failed, or its child, with the compiler's error that was printed as it ran."""
-        if named.seen is Seen.COUNT or (named.text and not is_elsewhere(named.text)):
-            return named
-        printed = [block for block in self._printed_by.get(named.test, ()) if not block.who.endswith(LOGGED)]
-        child = next(filter(self._is_of_compiler, reversed(printed)), None)
-        return replace(named, text=child.text, seen=Seen.ERROR) if child else named
-
-    @cached_property
-    def _printed_by(self) -> dict[str, Sequence[PrintedTraceback]]:
-        """The last tracebacks that were printed while pytest ran each test."""
-        found: dict[str, Sequence[PrintedTraceback]] = {}
-        ran, at = "", 0
-        for block in self.printed.all:
-            while at <= block.start:
-                ran = _running(self.lines.text[at]) or ran
-                at += 1
-            found[ran] = [*found.get(ran, ())[-MAX_CHILDREN:], block]
-        return found
-
-    def _is_of_compiler(self, block: PrintedTraceback) -> bool:
-        if block.start not in self._judged:
-            self._judged[block.start] = is_of_compiler(block)
-        return self._judged[block.start]
+                yield self.children.cause(section, shown, before if alone else ())
 
     # excerpts, and programs that are no tests
 
@@ -198,7 +148,7 @@ class _Log:
         """The last line that says that tests passed: what was printed above ended nothing. unittest says below how many failed."""
         # with `-q` pytest writes no line around it
         text, digits = self.lines.text, "123456789"
-        ends = (i for i, line in enumerate(text) if line.startswith(("=", "Ran ", "ok (", *digits)) and _TESTED.match(line))
+        ends = (i for i, line in enumerate(text) if line.startswith(("=", "Ran ", "ok (", *digits)) and TESTED.match(line))
         return max((i for i in ends if not any(below.startswith("FAILED (") for below in text[i + 1 : i + 3])), default=-1)
 
     def _to_run_again(self) -> Iterator[Failure]:
@@ -335,7 +285,7 @@ class _Log:
         started = Started(is_text=short)
         for block in chosen:
             for line in self.lines.text[at : block.start]:
-                ran = _running(line) or ran
+                ran = running(line) or ran
                 if found := _FLAVOR.search(line[:500]) if "command" in line[:500] else None:
                     title = found["flavor"] or found["test"]
                 if line.endswith(" FAILED") and (found := _TABLE.match(line)):
@@ -343,7 +293,7 @@ class _Log:
                 started.see(line)
             at = block.start
             # the test may stand before the header
-            ran = _running(self.lines.text[at]) or ran
+            ran = running(self.lines.text[at]) or ran
             named = CommandedTest(ran) if ran else self._asked(block)
             on_stack = test_on_stack(block.text)
             if named and named.hint.program and on_stack[1] not in named.name:
@@ -366,11 +316,6 @@ class _Log:
                 # somebody may name the command below what it raised
                 hint, script = self._started.only, _path(self._started.script)
             yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint, script=script)
-
-
-def _running(line: str) -> str:
-    """The id of the test that pytest, or unittest, was about to run by `line`; empty where there is none."""
-    return running(line) or unittest_log.running(line)
 
 
 def _starts(failure: Failure) -> bool:
