@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -19,6 +19,7 @@ MAX_CHILDREN = 20
 # How the end of a run of tests says that some passed.
 TESTED = re.compile(r"(?:={2,} .{0,200}\b)?\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
 _STARTS = re.compile(r"={2,} test session starts ={2,}$")
+_DIGITS = "123456789"
 
 
 def running(line: str) -> str:
@@ -39,10 +40,20 @@ class Children:
     def unnamed(self) -> Sequence[PrintedTraceback]:
         """What was printed before pytest's sections, where no test is named: by the child of the only one whose child failed."""
         shown = self._pytest.shown
-        first = shown[0][0].start
-        starts = (i for i, line in enumerate(self._text[:first]) if _STARTS.match(line))
-        alone = sum(is_elsewhere(each.text) for _, each in shown) == 1 and not any(map(running, self._text[:first]))
-        return self._printed.between(max(starts, default=first), first) if alone else ()
+        return self._above(shown[0][0].start, (each for _, each in shown)) if shown else ()
+
+    @cached_property
+    def _unshown(self) -> Sequence[PrintedTraceback]:
+        """The same, before pytest's summary, where it shows no sections."""
+        return () if self._pytest.shown else self._above(self._pytest.summary_at, self._pytest.summarized())
+
+    def _above(self, end: int, failed: Iterable[Failure]) -> Sequence[PrintedTraceback]:
+        """What was printed above the line `end` by the child of the only one of the `failed` tests whose child failed, in their run: an
+        excerpt may begin within it."""
+        text = self._text[:end]
+        around = (i for i, line in enumerate(text) if line.startswith(("=", *_DIGITS)) and (_STARTS.match(line) or TESTED.match(line)))
+        alone = sum(is_elsewhere(each.text) for each in failed) == 1 and not any(map(running, text))
+        return self._printed.between(max(around, default=-1), end) if alone else ()
 
     def cause(self, section: ShownFailure, shown: Failure, before: Sequence[PrintedTraceback] = ()) -> Failure:
         """A test that is `shown` in a `section`, whose process only says that its child failed, with the child's own error: quoted,
@@ -63,7 +74,8 @@ class Children:
         it ran."""
         if named.seen is Seen.COUNT or (named.text and not is_elsewhere(named.text)):
             return named
-        printed = [block for block in self._printed_by.get(named.test, ()) if not block.who.endswith(LOGGED)]
+        printed = self._printed_by.get(named.test, ()) or (self._unshown[-MAX_CHILDREN:] if named.text else ())
+        printed = [block for block in printed if not block.who.endswith(LOGGED)]
         child = next(filter(self._is_of_compiler, reversed(printed)), None)
         return replace(named, text=child.text, seen=Seen.ERROR) if child else named
 

@@ -94,8 +94,9 @@ class ShownFailure:
 
 @dataclass(frozen=True)
 class _Summary:
-    """A line of pytest's summary, with the message that goes on below it."""
+    """A line of pytest's summary, that with the index `at`, with the message that goes on below it."""
 
+    at: int
     test: str
     said: str
 
@@ -238,6 +239,7 @@ class PytestLog:
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._summary = list(_summaries(lines))
+        self.summary_at = self._summary[0].at if self._summary else len(lines)
         self._by_name: dict[str, list[str]] = defaultdict(list)
         self._failed = [test for line in lines if (test := progressed(line))]
         for test in dict.fromkeys(
@@ -355,7 +357,7 @@ def _summaries(lines: list[str]) -> Iterator[_Summary]:
             if below.startswith(_SUMMARY_ENDS):
                 break
             more.append(below)
-        yield _Summary(test, "\n".join([said, *more]).strip())
+        yield _Summary(i, test, "\n".join([said, *more]).strip())
 
 
 def _of_compiler(said: str) -> bool:

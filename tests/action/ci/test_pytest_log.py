@@ -91,6 +91,10 @@ def test_the_lines_of_subtests_in_a_summary() -> None:
         ("{printed}{start}FF\n{blames}{fails}", ["possible", "not a candidate"]),
         ("{start}tests/test_b.py::test_b {printed}PASSED\n{blames}", ["possible"]),
         ("{start}{printed}FF\n{blames}{again}", ["possible", "possible"]),
+        # an excerpt begins within the run, or behind the end of another one
+        ("{printed}FF\n{blames}{fails}", ["suggested", "not a candidate"]),
+        ("{printed}=== 3 passed in 2.00s ===\n{blames}", ["possible"]),
+        ("=== 3 passed in 2.00s ===\n{printed}{blames}", ["suggested"]),
     ],
 )
 def test_what_the_only_child_that_failed_has_printed(log: str, expected: list[str]) -> None:
@@ -106,3 +110,34 @@ def test_what_the_only_child_that_failed_has_printed(log: str, expected: list[st
     }
     found = candidates.rows(log.format_map(parts), CheckoutPaths([]))
     assert [row["verdict"] for row in found] == expected
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("{printed}{summary}{blames}", ["suggested"]),
+        ("{printed}{summary}{blames}{fails}", ["suggested", "not a candidate"]),
+        ("{printed}{blames}", ["suggested"]),
+        # it is of another run, of a test that is named, or of either of two; or the error is none of the compiler's
+        ("{printed}=== 3 passed in 2.00s ===\n{summary}{blames}", ["not a candidate"]),
+        ("tests/test_b.py::test_c {printed}PASSED\n{summary}{blames}", ["not a candidate"]),
+        ("{printed}{summary}{blames}{again}", ["not a candidate", "not a candidate"]),
+        ("{summary}{blames}{printed}", ["not a candidate"]),
+        ("{eager}{summary}{blames}", ["not a candidate"]),
+    ],
+)
+def test_what_the_child_of_the_only_test_of_a_summary_has_printed(log: str, expected: list[str]) -> None:
+    header = "(EngineCore pid=7) Traceback (most recent call last):\n"
+    ends = '(EngineCore pid=7)   File "/w/torch/_inductor/scheduler.py", line 7, in codegen\n(EngineCore pid=7)     assert made\n'
+    child = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"
+    parts = {
+        "printed": f"{header}{ends}(EngineCore pid=7) torch._inductor.exc.InductorError: AssertionError: made up\n",
+        "eager": f"{header}{ends.replace('torch/_inductor', 'made_up')}(EngineCore pid=7) KeyError: 1\n",
+        "summary": ENDS,
+        "blames": f"FAILED tests/test_a.py::test_a - {child}",
+        "again": f"FAILED tests/test_a.py::test_b - {child}",
+        "fails": "FAILED tests/test_b.py::test_b - KeyError: 1\n",
+    }
+    found = candidates.rows(log.format_map(parts), CheckoutPaths([]))
+    assert [row["verdict"] for row in found] == expected
+    assert found[0]["test"] == "tests/test_a.py::test_a"
