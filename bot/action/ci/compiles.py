@@ -77,6 +77,8 @@ TRACERS = (
 )
 # The place of a check in C++ may stand before its message.
 CHECKED = r"(?:[\w./-]{1,200}\.(?:cpp|cu|h):\d{1,7}: )?"
+# What C++ that Inductor made, or that runs it, says of a call: what went wrong in it was printed.
+CALL_FAILED = "API call failed at "
 # The things with which it traces, as a message shows them: they are nowhere else. A model that was compiled is met by eager code, too,
 # and so are the names of errors.
 TRACED = (
@@ -88,8 +90,9 @@ TRACED = (
     # Dynamo's variables, Inductor's kernels and buffers
     r"|\b(?:Builtin|ConstDict|Constant|GetAttr|(?:Unspecialized)?NNModule|PythonModule|SkipFunction|SymNode|Tensor|TorchInGraphFunction"
     r"|UserDefined(?:Class|Object)|UserFunction|UserMethod)Variable(?:\(|' object)"
-    # the C++ that runs and loads what AOTInductor made, and a library that Inductor named by its hash
+    # the C++ that runs and loads what AOTInductor made, a library that Inductor named by its hash, and a call in C++ that it named so
     r"|\btorch/csrc/inductor/[\w/]{1,100}\.(?:cpp|h)(?:, line |:)\d|\bFailure loading \.so: |\bc[a-z2-7]{51}\.(?:\w{1,20}\.)?so\b"
+    rf"|\b{CALL_FAILED}\S{{1,300}}[\\/]c[a-z2-7]{{51}}\.(?:\w{{1,20}}\.)?(?:cpp|h), line \d"
     r"|\btriton_(?:poi|red|per)_fused_|\b(?:TensorBox|StorageBox|ComputedBuffer|InputBuffer|FixedLayout|FlexibleLayout)\()"
 )
 # Where a library hands graphs to the compiler: the file of its backend for Dynamo, those of its passes, and functions that compile.

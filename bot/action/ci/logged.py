@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
-from bot.action.ci.compiles import CLASSES, on_stack
+from bot.action.ci.compiles import CALL_FAILED, CLASSES, TRACED, on_stack
 from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.judge import told_fault
 from bot.action.ci.lines import LOGGED, Lines
@@ -40,6 +40,9 @@ _ALONE = {
         r"\S{0,500}/c[a-z2-7]{51}(?:\.\w{1,20})?\.cpp:\d{1,9}(?::\d{1,9})?: error: "
     ),
 }
+# How a program in C++ that nothing of Python's runs tells of an exception.
+_IN_CPP = re.compile(rf"(?: {{0,4}}what\(\):  |C\+\+ exception with description \")(?P<said>[^\n]{{0,2000}}{CALL_FAILED}\S[^\n]{{0,500}})")
+_TRACED = re.compile(TRACED)
 # What an operator raised that ran on tensors that hold no values.
 _FAKES = f"fake_tensor{LOGGED}"
 _META = "failed while attempting to run meta for "
@@ -91,6 +94,10 @@ def failures(log: Lines, printed: Printed) -> Iterator[Failure]:
         if any(how.match(f"{who} {line}" if who.endswith(LOGGED) else line) for line, who in zip(log.text, log.who, strict=True)):
             yield Failure("a program", "", "", seen=Seen.LOGGED, note=note)
             return
+    called = (found["said"] for line in log.text if CALL_FAILED in line and (found := _IN_CPP.match(line)))
+    if any(map(_TRACED.search, called)) and not any(map(told_fault, log.text)):
+        yield Failure("a program", "", "", seen=Seen.LOGGED, note="a program in C++ died of a call in what the compiler made")
+        return
     by_triton = [found for line in log.text if (found := _OF_TRITON.match(line)) and not told_fault(line)] if compiles(log.text) else []
     by_triton += [found for line in log.text if (found := _tells(line))]
     if by_triton:

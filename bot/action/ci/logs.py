@@ -16,7 +16,7 @@ from functools import cached_property
 from bot.action.ci import benchmarks, buck_log, cut_off, deaths, lines, logged, named_tests, passed, told_errors, unittest_log, untitled
 from bot.action.ci.asked import CommandedTest, alone, asked
 from bot.action.ci.children import TESTED, Children, running
-from bot.action.ci.compiles import says_that_it_compiles
+from bot.action.ci.compiles import CALL_FAILED, says_that_it_compiles
 from bot.action.ci.cut_off import mentions_compiler
 from bot.action.ci.disabled import switched_off
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
@@ -32,6 +32,8 @@ from bot.models.failure import Signature
 MAX_FAILURES = 2_000
 # Tracebacks outside tests that are looked at; the last ones.
 MAX_LOOSE = 200
+# Characters at the end of one in which a call stands that failed.
+MAX_CALL = 2_000
 
 _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), command ?:|=== \[(?P<test>[\w .-]{1,200})\] command:)")
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
@@ -245,7 +247,7 @@ class _Log:
             if not is_compiled(signature, failure) and not is_wrong_in_test(signature, failure):
                 quoted = failure if quotes(signature, failure) or _starts(failure) else quoted
                 continue
-            if not signature.exception and self._fault_told:
+            if self._fault_told and (not signature.exception or CALL_FAILED in failure.text[-MAX_CALL:]):
                 continue
             found[signature.fingerprint] = failure, signature
         told = list(found.values())

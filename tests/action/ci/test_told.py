@@ -75,6 +75,8 @@ def test_what_dynamo_says_below_its_message(said: str, expected: list[str], mark
         (f"ImportError: /w/c{51 * 'a'}.main.so: undefined symbol: made_up", ["suggested"]),
         ("ImportError: /w/made_up.cpython-312-x86_64-linux-gnu.so: undefined symbol: made_up", []),
         ("RuntimeError: run_func_( a ) API call failed at /w/torch/csrc/made_up.cpp, line 145", []),
+        (f"RuntimeError: aoti_torch_made_up(a) API call failed at /w/ab/c{51 * 'a'}.main.cpp, line 3311", ["suggested"]),
+        ("RuntimeError: made_up(a) API call failed at /w/ab/cmade_up.main.cpp, line 3311", []),
         ("RuntimeError: Command 'git diff torch/csrc/inductor/aoti_torch/c/made_up.h' timed out", []),
         ("ImportError: cannot import name 'FakeTensorMode' from 'made.up'", []),
         ("AttributeError: module 'made.up' has no attribute 'FakeTensorMode'", []),
@@ -94,6 +96,24 @@ def test_what_dynamo_says_below_its_message(said: str, expected: list[str], mark
 )
 def test_a_message_that_the_compiler_alone_has(raised: str, expected: list[str]) -> None:
     assert verdicts(f"# A title\n\n```\n{raised}\n```\n") == expected
+
+
+@pytest.mark.parametrize("place", [f"/w/ab/c{51 * 'a'}.main.cpp", "/w/torch/csrc/inductor/aoti_runner/made_up.cpp"])
+@pytest.mark.parametrize(
+    "raised",
+    [
+        "{}\nRuntimeError: aoti_torch_made_up(a) {}\n",
+        '{}\nTraceback (most recent call last):\n  File "/w/a.py", line 3, in f\n    g(x)\nRuntimeError: run_func_( a ) {}\n',
+        "{}\nterminate called after throwing an instance of 'std::runtime_error'\n  what():  create_func_( a ) {}\n",
+        '{}\nC++ exception with description "run_func_( a ) {}" thrown in the test body.\n',
+    ],
+)
+def test_a_call_in_made_code_fails_for_what_was_printed_above(place: str, raised: str) -> None:
+    call = f"API call failed at {place}, line 7"
+    assert len(verdicts(f"it runs\n{raised.format('', call)}")) == 1
+    assert len(verdicts(f"it runs\n{raised.format('Error: CUDA error: invalid argument', call)}")) == 1
+    assert verdicts(f"it runs\n{raised.format('Error: CUDA out of memory. Tried to allocate 2.00 GiB.', call)}") == []
+    assert verdicts(f"it runs\n{raised.format('', call.replace('aaaa.main', '.main').replace('inductor', 'made_up'))}") == []
 
 
 @pytest.mark.parametrize(
