@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -13,6 +13,7 @@ from bot.action.ci.failing_test import Failure, Seen
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.pytest_log import PytestLog, ShownFailure
 from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, tracebacks
+from bot.failure.traceback import exceptions
 
 MAX_CHILDREN = 20
 
@@ -20,11 +21,18 @@ MAX_CHILDREN = 20
 TESTED = re.compile(r"(?:={2,} .{0,200}\b)?\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
 _STARTS = re.compile(r"={2,} test session starts ={2,}$")
 _DIGITS = "123456789"
+_ONE_OF_SEVERAL = "another process failed, and what was printed before is the compiler's"
 
 
 def running(line: str) -> str:
     """The id of the test that pytest, or unittest, was about to run by `line`; empty where there is none."""
     return pytest_log.running(line) or unittest_log.running(line)
+
+
+def _blames(block: PrintedTraceback) -> bool:
+    """Whether the process that printed `block` said no more than that another one failed; what stands below may be another's."""
+    last = next(iter(exceptions(block.text)), None)
+    return last is not None and is_elsewhere(f"{last.name}: {last.message.partition(chr(10))[0]}")
 
 
 class Children:
@@ -39,21 +47,28 @@ class Children:
     @cached_property
     def unnamed(self) -> Sequence[PrintedTraceback]:
         """What was printed before pytest's sections, where no test is named: by the child of the only one whose child failed."""
-        shown = self._pytest.shown
-        return self._above(shown[0][0].start, (each for _, each in shown)) if shown else ()
+        return self._above if self._pytest.shown and self._blaming == 1 else ()
 
     @cached_property
-    def _unshown(self) -> Sequence[PrintedTraceback]:
-        """The same, before pytest's summary, where it shows no sections."""
-        return () if self._pytest.shown else self._above(self._pytest.summary_at, self._pytest.summarized())
+    def _blaming(self) -> int:
+        """How many of the tests that pytest shows, or names in its summary where it shows none, only say that another process failed."""
+        shown = [each for _, each in self._pytest.shown] or self._pytest.summarized()
+        return sum(is_elsewhere(each.text) for each in shown)
 
-    def _above(self, end: int, failed: Iterable[Failure]) -> Sequence[PrintedTraceback]:
-        """What was printed above the line `end` by the child of the only one of the `failed` tests whose child failed, in their run: an
-        excerpt may begin within it."""
+    @cached_property
+    def _above(self) -> Sequence[PrintedTraceback]:
+        """What was printed above what pytest says of these, in their run, where no test is named; an excerpt may begin within the run."""
+        end = self._pytest.shown[0][0].start if self._pytest.shown else self._pytest.summary_at
         text = self._text[:end]
         around = (i for i, line in enumerate(text) if line.startswith(("=", *_DIGITS)) and (_STARTS.match(line) or TESTED.match(line)))
-        alone = sum(is_elsewhere(each.text) for each in failed) == 1 and not any(map(running, text))
-        return self._printed.between(max(around, default=-1), end) if alone else ()
+        return () if any(map(running, text)) else self._printed.between(max(around, default=-1), end)
+
+    def _shared(self, failed: Failure) -> Failure:
+        """One of several tests whose children `failed`, with the error of one of these, where all that they raised is the compiler's."""
+        printed = [block for block in self._above[-MAX_CHILDREN:] if not _blames(block)] if self._blaming > 1 else []
+        if not is_elsewhere(failed.text) or not printed or not all(map(self._is_of_compiler, printed)):
+            return failed
+        return replace(failed, text=printed[-1].text, seen=Seen.LOGGED, note=_ONE_OF_SEVERAL)
 
     def cause(self, section: ShownFailure, shown: Failure, before: Sequence[PrintedTraceback] = ()) -> Failure:
         """A test that is `shown` in a `section`, whose process only says that its child failed, with the child's own error: quoted,
@@ -67,17 +82,18 @@ class Children:
         printed = captured or before[-MAX_CHILDREN:] or self._printed_by.get(shown.test, ())
         children = [block for block in reversed(printed) if block.start < section.end]
         child = next(filter(self._is_of_compiler, children), None) or next((each for each in children if not is_elsewhere(each.text)), None)
-        return replace(shown, text=child.text) if child else shown
+        return replace(shown, text=child.text) if child else self._shared(shown)
 
     def told(self, named: Failure) -> Failure:
         """A `named` test of which the log tells no more than that it failed, or its child, with the compiler's error that was printed as
         it ran."""
         if named.seen is Seen.COUNT or (named.text and not is_elsewhere(named.text)):
             return named
-        printed = self._printed_by.get(named.test, ()) or (self._unshown[-MAX_CHILDREN:] if named.text else ())
-        printed = [block for block in printed if not block.who.endswith(LOGGED)]
-        child = next(filter(self._is_of_compiler, reversed(printed)), None)
-        return replace(named, text=child.text, seen=Seen.ERROR) if child else named
+        printed = self._printed_by.get(named.test, ())
+        alone = named.text and not printed and not self._pytest.shown and self._blaming == 1
+        children = [block for block in (self._above[-MAX_CHILDREN:] if alone else printed) if not block.who.endswith(LOGGED)]
+        child = next(filter(self._is_of_compiler, reversed(children)), None)
+        return replace(named, text=child.text, seen=Seen.ERROR) if child else self._shared(named) if named.text else named
 
     @cached_property
     def _printed_by(self) -> dict[str, Sequence[PrintedTraceback]]:

@@ -118,10 +118,9 @@ def test_what_the_only_child_that_failed_has_printed(log: str, expected: list[st
         ("{printed}{summary}{blames}", ["suggested"]),
         ("{printed}{summary}{blames}{fails}", ["suggested", "not a candidate"]),
         ("{printed}{blames}", ["suggested"]),
-        # it is of another run, of a test that is named, or of either of two; or the error is none of the compiler's
+        # it is of another run, or of a test that is named; or the error is none of the compiler's
         ("{printed}=== 3 passed in 2.00s ===\n{summary}{blames}", ["not a candidate"]),
         ("tests/test_b.py::test_c {printed}PASSED\n{summary}{blames}", ["not a candidate"]),
-        ("{printed}{summary}{blames}{again}", ["not a candidate", "not a candidate"]),
         ("{summary}{blames}{printed}", ["not a candidate"]),
         ("{eager}{summary}{blames}", ["not a candidate"]),
     ],
@@ -141,3 +140,32 @@ def test_what_the_child_of_the_only_test_of_a_summary_has_printed(log: str, expe
     found = candidates.rows(log.format_map(parts), CheckoutPaths([]))
     assert [row["verdict"] for row in found] == expected
     assert found[0]["test"] == "tests/test_a.py::test_a"
+
+
+@pytest.mark.parametrize(
+    ("printed", "expected"),
+    [
+        ("{made}", "possible"),
+        ("{made}{made}{made}", "possible"),
+        ("{made}{blames}{made}{blames}", "possible"),
+        ("{made}{eager}", "not a candidate"),
+        ("{eager}{made}", "not a candidate"),
+        ("{eager}", "not a candidate"),
+        ("tests/test_b.py::test_c {made}PASSED\n", "not a candidate"),
+    ],
+)
+@pytest.mark.parametrize("sections", [True, False])
+def test_what_children_of_several_tests_have_printed(printed: str, expected: str, sections: bool) -> None:
+    child = "RuntimeError: Engine core initialization failed. See root cause above."
+    header = "Traceback (most recent call last):\n"
+    parts = {
+        "made": f'{header}  File "/w/torch/_inductor/scheduler.py", line 7, in codegen\n    assert made\n'
+        "torch._inductor.exc.InductorError: AssertionError: made up\n",
+        "eager": f'{header}  File "/w/made_up.py", line 7, in run\n    f(x)\nKeyError: 1\n',
+        "blames": f'{header}  File "/w/made_up.py", line 9, in start\n    run(x)\n{child}\n',
+    }
+    shown = "".join(f"___ test_{name} ___\nE   {child}\n\ntests/test_a.py:3: RuntimeError\n" for name in "abc")
+    summary = ENDS + "".join(f"FAILED tests/test_a.py::test_{name} - {child}\n" for name in "abc")
+    log = printed.format_map(parts) + (f"=== FAILURES ===\n{shown}" if sections else "") + summary
+    found = candidates.rows(log, CheckoutPaths([]))
+    assert [(row["test"], row["verdict"]) for row in found] == [(f"tests/test_a.py::test_{name}", expected) for name in "abc"]
