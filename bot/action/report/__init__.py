@@ -1,1 +1,1 @@
-"""Result directories read as hostile data, and the comment that is posted."""
+"""Reads result directories as hostile data, and posts the comment."""

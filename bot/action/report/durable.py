@@ -1,4 +1,4 @@
-"""Files of a result that outlive its artifact, on a branch or a release that the report job writes."""
+"""Keeps files of a result longer than its artifact, on a branch or a release that the report job writes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bot.models.report import Section
 
 log = logging.getLogger(__name__)
 
-# Of the branch, and of the release's tag.
+# Name of the branch, and of the release's tag.
 NAME = "torch-minify-results"
-# Bytes: GitHub takes files of the contents API up to 100 MB, but no repository should.
+# Bytes: GitHub's contents API accepts files of up to 100 MB, but no repository should contain them.
 LIMIT = 25 << 20
 _NO_NAME = re.compile(r"[^A-Za-z0-9-]+")
 
@@ -25,9 +25,9 @@ Where = Literal["none", "branch", "release"]
 
 
 def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, repository: str, run: int) -> Section:
-    """`section` with the addresses of what `api` kept of `folder`, the result of `run`, in `repository`: `where` says how.
+    """`section` with the addresses of the files of `folder`, the result of `run`, that `api` kept in `repository`; `where` says how.
 
-    What cannot be kept is logged, and said: the comment goes on without.
+    A file that cannot be kept is logged and mentioned: the comment goes on without it.
 
     Raises:
         GitHubError: there was no answer, however long we waited.
@@ -53,7 +53,7 @@ def keep(section: Section, folder: Folder | None, where: Where, api: GitHub, rep
 
 
 def _contents(section: Section, folder: Folder) -> dict[str, bytes]:
-    """The texts as they are posted, without secrets; the exported program as it is."""
+    """The texts as they are posted, without secrets; the exported program unchanged."""
     held: dict[str, bytes] = {}
     if section.repro is not None:
         held[REPRO] = section.repro.encode("utf-8", errors="replace")

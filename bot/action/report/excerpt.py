@@ -1,4 +1,4 @@
-"""The part of a log that a maintainer reads first: the last traceback, cut to the frames that matter, the raising one marked."""
+"""The part of a log that a maintainer reads first: the last traceback, cut to the frames that matter, with the raising one marked."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 
 from bot.failure.traceback import HEADER, plain, short_path, ungrouped
 
-# Frames that stay: of the program, before the raising one, and at the end of each stack.
+# Frames to keep: of the program, before the raising one, and at the end of each stack.
 OF_PROGRAM, BEFORE, AT_END = 3, 2, 2
-# Lines of one exception's message, characters of a line, lines of a log's end.
+# Maximum lines of one exception's message, characters per line, and lines of a log's end.
 MOST_SAID, LONGEST, TAIL = 16, 300, 40
-# Exceptions, each the cause of the next.
+# Maximum number of exceptions, each the cause of the next.
 MOST_CAUSES = 5
 _CAUSE = "The above exception was the direct cause of the following exception:"
 _FRAME = re.compile(r'^  File "(?P<path>[^"\n]{1,4000})", line (?P<line>\d{1,9}|\?\?\?),? in (?P<function>.{1,300})$')
 _DUMP = re.compile(r"^(?:Fatal Python error: |Timeout \()", re.MULTILINE)
 _THREAD = re.compile(r"^(?:Current thread|Thread|Stack)\b.*\(most recent call first\):$")
-# What Python's own start and its libraries put around a program, and what only calls on.
+# Frames that Python's startup and its libraries put around a program, and those that only forward calls.
 _AROUND = re.compile(r"<frozen |(?:^|/)lib/python3\.\d+/(?!site-packages)|(?:^|/)(?:runpy|contextlib)\.py$|(?:^|/)bot/inside/")
-# Of that what is ours, and in no run of the program alone.
+# Those that are ours, and in no run of the program alone.
 _OURS = re.compile(r"(?:^|/)bot/inside/")
 _ADVICE = re.compile(r"^\s*(?:Set TORCHDYNAMO_VERBOSE|You can suppress this exception|For even more developer context|Use tlparse)")
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A frame of a printed stack: where it is, and the source below it."""
+    """A frame of a printed stack: its location, and the source below it."""
 
     path: str
     line: str
@@ -43,9 +43,9 @@ class _Entry:
 
 
 def traceback(log: str, frame: str | None = None) -> str:
-    """The last traceback in `log` that can have ended the program, or the dump of a crash; empty where there is none.
+    """The last traceback in `log` that can have ended the program, or the dump of a crash; empty if there is none.
 
-    `frame` is the raising frame as a signature names it, `torch/path.py:function`.
+    `frame` is the raising frame as it is in a signature, `torch/path.py:function`.
     """
     text = ungrouped(plain(log))
     lines = text.split("\n")
@@ -77,7 +77,7 @@ def _raised(lines: Sequence[str], frame: str | None) -> str:
 
 
 def _entries(lines: Sequence[str]) -> tuple[list[_Entry], int]:
-    """The frames at the beginning of `lines`, and the index of the line behind them."""
+    """The frames at the beginning of `lines`, and the index of the line after them."""
     entries: list[_Entry] = []
     index = 0
     while index < len(lines):
@@ -93,7 +93,7 @@ def _entries(lines: Sequence[str]) -> tuple[list[_Entry], int]:
 
 
 def _cut(entries: Sequence[_Entry], frame: str | None) -> list[str]:
-    """The frames that matter, outermost first, and how many are left out between them."""
+    """The frames that matter, outermost first, and the number of those left out in between."""
     named = [index for index, entry in enumerate(entries) if f"{entry.path}:{entry.function}" == frame]
     marked = named[-1] if named else len(entries) - 1
     program = [index for index, entry in enumerate(entries) if entry.of_program]
@@ -126,6 +126,6 @@ def _dumped(text: str, frame: str | None) -> str:
         return lines[0][:LONGEST]
     head = next((index for index in heads if lines[index].startswith("Current")), heads[0])
     entries, _ = _entries(lines[head + 1 :])
-    # it prints no source: one row for each frame
+    # it prints no source: one line per frame
     rows = _cut(list(reversed(entries)), frame)
     return "\n".join([lines[0][:LONGEST], "", lines[head][:LONGEST], *reversed(rows)])

@@ -1,4 +1,4 @@
-"""Requests of which nothing came back: why, as far as GitHub knows, and the comments that nobody would write to any more."""
+"""Requests without a result: why, as far as GitHub knows, and the comments that would never be answered."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _CONCLUSIONS = {"cancelled": "it was cancelled", "timed_out": "it ran out of tim
 
 
 def reasons(api: GitHub, settings: Settings, missing: Sequence[int]) -> dict[int, str]:
-    """Why the requests with the indices `missing` left nothing, in words for people; those alone of which `api` knows the reason.
+    """Why the requests with the indices `missing` left nothing, in words for people; only those whose reason `api` knows.
 
-    `settings` name the run. GitHub need not answer: then nothing is said.
+    `settings` name the run. If GitHub does not answer, the result is empty.
     """
     if not missing or not settings.run_id:
         return {}
@@ -50,18 +50,18 @@ def reasons(api: GitHub, settings: Settings, missing: Sequence[int]) -> dict[int
 
 
 def _ours(jobs: Sequence[WorkflowJob], settings: Settings, indices: Sequence[int]) -> dict[int, WorkflowJob]:
-    """Which of `jobs` minify the requests with these `indices`, as far as that can be told."""
+    """Which of `jobs` minify the requests with these `indices`, as far as that is known."""
     found = {index: [job for job in jobs if re.search(rf"(?:^|/ )minify {index}$", job.name)] for index in indices}
-    # two calls in one run have jobs of one name: then the label tells which is ours
+    # jobs of two calls in one run have the same name: then the label tells which is ours
     labels = {label.lower() for label in labels_of(settings.runner_label)}
     ours = {i: js if len(js) == 1 else [job for job in js if {label.lower() for label in job.labels} == labels] for i, js in found.items()}
     return {index: js[0] for index, js in ours.items() if len(js) == 1}
 
 
 def of_earlier_attempts(api: GitHub, settings: Settings, count: int) -> frozenset[int]:
-    """Which of `count` requests, by index, have results of an earlier attempt of the run in `settings`, while their jobs ran again.
+    """Which of `count` requests, by index, have results from an earlier attempt of the run in `settings`, though their jobs ran again.
 
-    A download by name gets the last artifact of that name, whichever attempt it is of. Nothing is said where `api` does not answer.
+    A download by name gets the last artifact of that name, from whichever attempt. Empty if `api` does not answer.
     """
     if settings.run_attempt < 2:
         return frozenset()
@@ -72,14 +72,14 @@ def of_earlier_attempts(api: GitHub, settings: Settings, count: int) -> frozense
         log.warning("the attempts of this run are not known: %s", one_line(str(error)))
         return frozenset()
     made = {artifact.name: artifact.created_at for artifact in listed}
-    # one that ended well has left its result, also where it did not run again
+    # a successful job has left its result, even if it did not run again
     lost = {index: job.started_at for index, job in jobs.items() if job.conclusion != "success"}
     left = ((index, made.get(settings.artifact(f"result-{index}")), began) for index, began in lost.items())
     return frozenset(index for index, at, began in left if at is not None and began is not None and at < began)
 
 
 def reason(job: WorkflowJob) -> str | None:
-    """Why `job`, one that minifies, left nothing; None where GitHub does not say."""
+    """Why `job`, which minifies, left nothing; None if GitHub does not say."""
     failed = next((step.name for step in job.steps if step.conclusion == "failure"), None)
     if failed is not None:
         return f"in the job {job.name} {_STEPS.get(failed) or f'the step {failed} failed'}"
@@ -96,26 +96,27 @@ def reason(job: WorkflowJob) -> str | None:
 
 
 def abandon(api: GitHub, settings: Settings, why: str) -> int:
-    """Say in the comments of this run that still promise an answer that nothing will come, and `why`. How many they were.
+    """Update the comments of this run that still promise an answer: nothing will come, and `why`. Returns their number.
 
-    For a report that has no requests to go by: `settings` name the run, `api` finds its comments among those of the last days.
-    Raises GitHubError as `mark_each`.
+    For a report that has no requests: `settings` name the run, `api` finds its comments among those of the last days. Raises GitHubError
+    like `mark_each`.
     """
     try:
         began = api.run(settings.repository, settings.run_id).created_at
     except GitHubError as error:
         log.warning("when this run began is not known: %s", one_line(str(error)))
         began = api.now() - LOOK_BACK
-    # a week of a large repository is a hundred requests, of which an hour has a thousand
+    # a week of a large repository takes a hundred requests, of the thousand per hour
     recent = api.recent_comments(settings.repository, max(began, api.now() - LOOK_BACK))
     return mark_each((comment for comment in recent if api.is_ours(comment)), lambda comment: _end(comment, api, settings, why))
 
 
 def _end(comment: Comment, api: GitHub, settings: Settings, why: str) -> bool:
-    """Whether a comment of ours promised an answer of this call, and says now that there is none, and `why`."""
+    """Replace a comment of ours that promised an answer of this call by the message that there is none, and `why`; returns whether it was
+    one."""
     if run_of_comment(comment.body) != settings.run_id or comment.issue is None or not notes.pending(comment.body):
         return False
-    # the comments of another call in this run are that one's
+    # the comments of another call in this run belong to that call
     if not (event_of_comment(comment.body) or "").startswith(f"{settings.name}-" if settings.name else ("comment-", "run-")):
         return False
     marker = comment.body.splitlines()[0]

@@ -1,4 +1,4 @@
-"""`torch-minify report`: results in; the gate's comment, the job's summary and annotations out."""
+"""`torch-minify report`: turns results into the gate's comment, the job's summary and annotations."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _NOT_TAKEN = "its result is there, but could not be downloaded here: the job tha
 
 @dataclass(frozen=True)
 class PendingComment:
-    """One comment: what it says and where it goes."""
+    """One comment: its text and its destination."""
 
     answer: Answer
     report: Report
 
 
 def check_markers(requests: Sequence[Request]) -> None:
-    """Make sure that the comments of all `requests` can be found again. Raises InputError where one of them holds no marker of ours."""
+    """Make sure that the comments for all `requests` can be found again. Raises InputError if one of them has no marker of ours."""
     try:
         for request in requests:
             marker_line(request.answer.marker)
@@ -48,7 +48,7 @@ def check_markers(requests: Sequence[Request]) -> None:
 
 
 def pending_comments(requests: Sequence[Request], sections: Sequence[Section], run_url: str | None) -> tuple[PendingComment, ...]:
-    """The comments on `requests`, of which `sections` has the answers, in the same order; `run_url` is linked below each."""
+    """The comments on `requests`; `sections` has their results, in the same order, and `run_url` is linked below each."""
     grouped: dict[tuple[str, int | None, str], list[int]] = {}
     for index, request in enumerate(requests):
         grouped.setdefault((request.answer.repository, request.answer.issue, request.answer.marker), []).append(index)
@@ -62,13 +62,13 @@ def pending_comments(requests: Sequence[Request], sections: Sequence[Section], r
 
 
 def summary_of(comments: Sequence[PendingComment]) -> str:
-    """All `comments` in one text for the job's summary, under its limit."""
+    """All `comments` in one text for the job's summary, within its limit."""
     room = SUMMARY_LIMIT // max(len(comments), 1) - 1
     return "\n".join(render(comment.report, room) for comment in comments)
 
 
 def downloads(api: GitHub, settings: Settings, requests: Sequence[Request]) -> dict[int, Download]:
-    """Where the files of `requests` can be had, by index: artifacts of the run in `settings`, as far as `api` knows them."""
+    """Where the files of `requests` can be downloaded, by index: artifacts of the run in `settings`, as far as `api` knows them."""
     if not settings.run_id:
         return {}
     try:
@@ -78,7 +78,7 @@ def downloads(api: GitHub, settings: Settings, requests: Sequence[Request]) -> d
         return {}
     names = {settings.artifact(f"result-{index}"): index for index in range(len(requests))}
     found: dict[int, Download] = {}
-    for artifact in listed:  # a later attempt's are newer
+    for artifact in listed:  # those of later attempts are newer
         index = names.get(artifact.name)
         if index is not None and not artifact.expired:
             expires = f"{artifact.expires_at:%Y-%m-%d}" if artifact.expires_at else None
@@ -96,8 +96,8 @@ def collect(
 ) -> tuple[Section, ...]:
     """A section for each of `requests`, from the result directories in `folders`, by index.
 
-    Without `api` GitHub is not asked for artifacts; without `storage` nothing is kept as the input `durable` in `settings` says. What there
-    is for the indices in `others` answers other requests: those of an earlier attempt of the run.
+    Without `api`, GitHub is not asked for artifacts; without `storage`, nothing is kept as the input `durable` in `settings` says. The
+    artifacts for the indices in `others` answer other requests: those of an earlier attempt of the run.
     """
     known = downloads(api, settings, requests) if api is not None else {}
     known = {index: download for index, download in known.items() if index not in others}
@@ -114,21 +114,21 @@ def collect(
             try:
                 section = durable.keep(section, folder, settings.durable, storage, settings.repository, settings.run_id)
             except GitHubError as error:
-                # not asked again for each file: the comment comes after this, and the job has a quarter of an hour
+                # not tried again for each file: the comment comes after this, and the job has a quarter of an hour
                 unkept = one_line(str(error))
-        if unkept is not None and section.files and status(section) in FAILED_HERE:  # of another nothing is kept anyway
+        if unkept is not None and section.files and status(section) in FAILED_HERE:  # nothing of another is kept anyway
             section = section.model_copy(update={"unkept": unkept})
         made.append(section)
     return tuple(made)
 
 
 def _reasons(api: GitHub, settings: Settings, missing: Sequence[int], known: Mapping[int, Download]) -> dict[int, str]:
-    """Why nothing is here for the requests with the indices `missing`, in words for people, as far as that is known."""
+    """Why there is no result for the requests with the indices `missing`, in words for people, as far as that is known."""
     return lost.reasons(api, settings, missing) | {index: _NOT_TAKEN for index in missing if index in known}
 
 
 def _section(request: Request, folder: Folder | None) -> Section:
-    """What came back for `request` in `folder`. A program may have written it: whatever that does to us, the others are answered."""
+    """The result for `request` in `folder`. A program may have written it: whatever goes wrong with it, the other requests are answered."""
     try:
         return result_dir.section(request, folder)
     except Exception:
@@ -137,15 +137,16 @@ def _section(request: Request, folder: Folder | None) -> Section:
 
 
 def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
-    """Write `comment` over the gate's through `api`, and react to who asked. Its URL; `settings` name the one repository for it.
+    """Write `comment` over the gate's through `api`, and react to the comment that asked. Returns its URL; `settings` name the only
+    allowed repository.
 
-    The comment is known by its marker and our login. The number in the request is a hint alone: that file was in the hands of a job that
-    ran other people's code. Raises GitHubError where it cannot be posted.
+    The comment is identified by its marker and our login. Its number in the request is only a hint: that file was in the hands of a job
+    that ran other people's code. Raises GitHubError if it cannot be posted.
     """
     answer = comment.answer
     issue = issue_of(answer, settings.repository, checked=bool(settings.request_sha256))
     if all(section.problem == _NOT_TAKEN for section in comment.report.sections):
-        # as where the job that reports was started again: what the same result came to before is true all the same
+        # for example if the report job was started again: the earlier comment on the same result is still true
         known = api.own_comment(settings.repository, issue, comment.report.marker, answer.comment)
         if known is not None and notes.is_result(known.body):
             return known.html_url
@@ -158,7 +159,8 @@ def post(comment: PendingComment, api: GitHub, settings: Settings) -> str:
 
 
 def _notify(comment: PendingComment, issue: int, url: str, api: GitHub, settings: Settings) -> None:
-    """Tell who asked, in a short reply, that the comment at `url` has its results: an edit tells nobody. Never twice for one event."""
+    """Reply briefly to the person who asked that the comment at `url` has the results, since an edit notifies nobody. Never twice for one
+    event."""
     marker = notice_marker(comment.report.marker)
     if marker is None:
         return
@@ -170,14 +172,14 @@ def _notify(comment: PendingComment, issue: int, url: str, api: GitHub, settings
 
 
 def save_unposted(comment: PendingComment, path: Path, settings: Settings, error: Exception) -> None:
-    """Leave `comment`, which was not posted because of `error`, in the file `path`, and log how a person can post it.
+    """Save `comment`, which was not posted because of `error`, in the file `path`, and log how a person can post it.
 
     The workflow uploads the file's directory as an artifact of that name, of the run in `settings`.
     """
     log.error("not posted: %s", one_line(str(error)))
     log.error("its text is in the summary of this job: %s", settings.run_url)
     try:
-        if path.parent.is_symlink():  # of a checkout that lies around us
+        if path.parent.is_symlink():  # from a checkout around us
             path.parent.unlink()
         path.parent.mkdir(exist_ok=True)
         path.write_text(render(comment.report), encoding="utf-8")
@@ -191,9 +193,9 @@ def save_unposted(comment: PendingComment, path: Path, settings: Settings, error
 
 
 def deliver(comments: Sequence[PendingComment], api: GitHub, settings: Settings, console: Console, unposted: Path) -> JobOutcome:
-    """Post `comments` through `api`; what cannot be posted is left in the directory `unposted`.
+    """Post `comments` through `api`; those that cannot be posted are saved in the directory `unposted`.
 
-    Summary and annotations go to `console` first, since they cannot fail with GitHub. `settings` are as for `post`.
+    Summary and annotations go to `console` first, since they do not depend on GitHub's API. `settings` are as for `post`.
     """
     shown = tuple(each for comment in comments for each in annotations_of(comment.report))
     console.publish(JobOutcome(summary=summary_of(comments) + "\n", annotations=shown))
@@ -203,7 +205,7 @@ def deliver(comments: Sequence[PendingComment], api: GitHub, settings: Settings,
             url = post(comment, api, settings)
             lines.append(f"{', '.join(title(section) for section in comment.report.sections)}: {url}\n")
         except Exception as error:
-            # whatever it is: the text must not be lost, and the other comments are posted
+            # whatever it is, the text must not be lost, and the other comments are posted
             if not isinstance(error, GitHubError):
                 log.exception(FAULT)
             save_unposted(comment, unposted / f"comment-{number}.md", settings, error)
@@ -212,7 +214,7 @@ def deliver(comments: Sequence[PendingComment], api: GitHub, settings: Settings,
 
 
 def preview(requests: Sequence[Request], results: Sequence[Path], settings: Settings) -> JobOutcome:
-    """Show what would be posted for `requests` with the directories `results`; `settings` as for `post`. GitHub is not asked."""
+    """Show what would be posted for `requests` with the directories `results`, without calling GitHub; `settings` as for `post`."""
     folders = result_dir.folders(results, requests)
     bodies = []
     for comment in pending_comments(requests, collect(requests, folders, settings, None, None), _run_url(settings)):
@@ -224,9 +226,9 @@ def preview(requests: Sequence[Request], results: Sequence[Path], settings: Sett
 def report(
     requests: Sequence[Request], results: Sequence[Path], settings: Settings, api: GitHub, storage: GitHub, console: Console, unposted: Path
 ) -> JobOutcome:
-    """Post what came back for `requests` in the directories `results`.
+    """Post the results for `requests` in the directories `results`.
 
-    `storage` keeps files as the input `durable` says; `settings`, `api`, `console` and `unposted` are as for `deliver`. Exit status:
+    `storage` keeps files according to the input `durable`; `settings`, `api`, `console` and `unposted` are as for `deliver`. Exit status:
     0 posted, 8 written to the summary because posting failed.
     """
     found = result_dir.folders(results, requests)

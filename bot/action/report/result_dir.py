@@ -1,6 +1,6 @@
-"""Result directories, read as what they are: files that somebody else's program may have written.
+"""Reads result directories as what they are: files that somebody else's program may have written.
 
-No link is followed, nothing but a plain file is opened, nothing is read beyond its limit, and the names are ours.
+No link is followed, only regular files are opened, nothing is read beyond its limit, and all names are ours.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ LOG = "original/log.txt"
 _JSON_LIMIT, _TEXT_LIMIT, _FILE_LIMIT = 1 << 20, 4 << 20, 1 << 30
 _PROGRAM_LIMIT = 1 << 20
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Of a directory that holds those of the results, as many entries are looked at.
+# Number of entries examined in a directory that contains result directories.
 _MOST_ENTRIES = 100_000
 _SCHEMA = 1
 log = logging.getLogger(__name__)
 
 _INDEX = re.compile(r"(?:\A|-)(\d{1,3})\Z")
-# What our own jobs call a result: among other names one of these is looked for, never whatever ends in a number.
+# Our own jobs' names for a result: among other names only these are recognized, never anything that ends in a number.
 _OURS = re.compile(r"(?:torch-minify-(?:[a-z][a-z0-9]{0,19}-)?)?result-(\d{1,3})|(\d{1,3})")
 
 
 class UnreadableResult(Exception):
-    """A file is missing, or is not what it should be. The words are for people."""
+    """A file is missing, or is not what it should be. The message is for people."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +57,14 @@ class Folder:
 
     @contextmanager
     def open(self, name: str, limit: int) -> Iterator[tuple[int, int]]:
-        """The descriptor of the plain file `name` in it, `inner/name` in a directory of it, and its size in bytes. Raises UnreadableResult
-        where it is missing, a link, no plain file, or larger than `limit`; or what leads to it is a link."""
+        """The descriptor of the regular file `name` in it (`inner/name` for a subdirectory), and its size in bytes. Raises
+        UnreadableResult if it is missing, a link, not a regular file, or larger than `limit`, or if its path contains a link."""
         try:
             folder = self._directory(name)
         except (OSError, ValueError) as error:
             raise UnreadableResult(f"the result's folder cannot be opened: {_why(error)}") from error
         try:
-            # without O_NONBLOCK a pipe would wait for somebody to write
+            # without O_NONBLOCK, opening a pipe would wait for a writer
             file = os.open(name.rpartition("/")[2], os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
         except OSError as error:
             raise UnreadableResult(f"{name} cannot be opened: {_why(error)}") from error
@@ -83,7 +83,7 @@ class Folder:
             os.close(file)
 
     def _directory(self, name: str) -> int:
-        """The descriptor of the directory that `name` is in: each step by its own, so that none of them is a link."""
+        """The descriptor of the directory that contains `name`: each step is opened separately, so that none of them is a link."""
         found = os.open(self.path, _DIRECTORY)
         for inner in name.split("/")[:-1]:
             outer = found
@@ -94,35 +94,35 @@ class Folder:
         return found
 
     def content(self, name: str, limit: int, *, end: bool = False) -> bytes:
-        """The bytes of the file `name`, at most `limit` of them; with `end` the last ones, of a file of any size. Raises UnreadableResult
-        as `open`."""
+        """The bytes of the file `name`, at most `limit`; with `end` the last ones, of a file of any size. Raises UnreadableResult like
+        `open`."""
         with self.open(name, _FILE_LIMIT if end else limit) as (file, size), os.fdopen(os.dup(file), "rb") as stream:
             stream.seek(max(size - limit, 0) if end else 0)
             return stream.read(limit)
 
     def text(self, name: str) -> str | None:
-        """The text in the file `name`, with what is no UTF-8 replaced; None where it cannot be read."""
+        """The text in the file `name`, with invalid UTF-8 replaced; None if it cannot be read."""
         try:
             return self.content(name, _TEXT_LIMIT).decode("utf-8", errors="replace")
         except UnreadableResult:
             return None
 
     def log(self) -> str:
-        """The end of what the program printed; empty where that is not known."""
+        """The end of the program's output; empty if that is not known."""
         try:
             return self.content(LOG, _TEXT_LIMIT, end=True).decode("utf-8", errors="replace")
         except UnreadableResult:
             return ""
 
     def program(self) -> str | None:
-        """The exported program as text, where a comment can hold it."""
+        """The exported program as text, if a comment can hold it."""
         try:
             return packed(self.content(EXPORTED, _PROGRAM_LIMIT))
         except UnreadableResult:
             return None
 
     def stored(self, name: str) -> Stored | None:
-        """Size and hash of the file `name`; None where it cannot be read."""
+        """Size and hash of the file `name`; None if it cannot be read."""
         try:
             with self.open(name, _FILE_LIMIT) as (file, size):
                 digest = hashlib.sha256()
@@ -133,12 +133,12 @@ class Folder:
             return None
 
     def answers(self, request: Request) -> bool:
-        """Whether it is the result of `request`, as far as it says: one that a person made by `run` does not."""
+        """Whether it is the result of `request`, as far as it says; one that a person made with `run` does not say."""
         said = self.text(KEY_FILE)
         return said is None or said.strip() == request_key(request)
 
     def result(self) -> Result:
-        """What `result.json` says. Raises UnreadableResult where it is missing, or not what this version writes."""
+        """The content of `result.json`. Raises UnreadableResult if it is missing, or not what this version writes."""
         try:
             found = Result.model_validate_json(self.content(RESULT, _JSON_LIMIT))
         except ValidationError as error:
@@ -160,7 +160,7 @@ def _why(error: Exception) -> str:
 
 
 def section(request: Request, folder: Folder | None) -> Section:
-    """All that came back for `request` in `folder`, with secrets and personal paths taken out."""
+    """The result for `request` in `folder`, with secrets and personal paths removed."""
     asked = redacted(request)
     if folder is None:
         return Section(request=asked)
@@ -169,12 +169,12 @@ def section(request: Request, folder: Folder | None) -> Section:
     except UnreadableResult as error:
         return Section(request=asked, problem=str(error))
     texts = {name: folder.text(name) for name in (REPRO, EXPORTED_TEXT)}
-    # what a machine that goes down leaves of a file is no program
+    # a machine that goes down may leave part of a file, which is not a program
     if not (texts[REPRO] or "").strip() or "\0" in (texts[REPRO] or ""):
         texts[REPRO] = None
     printed = folder.log()
     texts["traceback"] = excerpt.traceback(printed, said.signature.frame if said.signature else None) or None
-    # where it failed as it should, the traceback or the repro says enough
+    # if it failed as expected, the traceback or the repro says enough
     texts["log"] = excerpt.tail(printed) or None if texts["traceback"] is None and said.status in ("not_reproduced", "error") else None
     shown = {name: None if text is None else redact(text) for name, text in texts.items()}
     clean = redacted(said)
@@ -195,10 +195,10 @@ def section(request: Request, folder: Folder | None) -> Section:
 
 
 def folders(given: Iterable[Path], requests: Sequence[Request]) -> dict[int, Folder]:
-    """Which of `requests` each directory in `given` answers, by the number or the id at the end of its name, else by its place.
+    """Which of `requests` each directory in `given` answers, by the number or id at the end of its name, otherwise by its position.
 
-    A directory that answers none and holds no result is looked into: it may hold the directories of all requests, as
-    downloaded artifacts do.
+    A directory that answers none and contains no result is searched: it may contain the directories of all requests, as downloaded
+    artifacts do.
     """
     found: dict[int, Folder] = {}
     paths = [path for one in given for path in _expanded(one, requests)]
@@ -212,7 +212,7 @@ def folders(given: Iterable[Path], requests: Sequence[Request]) -> dict[int, Fol
 
 
 def index_of(name: str, requests: Sequence[Request]) -> int | None:
-    """The index in `requests` of the one that a directory of that `name`, given by a person, belongs to."""
+    """The index in `requests` for a directory of that `name`, which a person chose."""
     for index, request in enumerate(requests):
         if name == request.id or name.endswith(f"-{request.id}"):
             return index
@@ -226,20 +226,20 @@ def _expanded(path: Path, requests: Sequence[Request]) -> list[Path]:
         path = path.resolve()
         if index_of(path.name, requests) is not None or (path / RESULT).exists() or not path.is_dir():
             return [path]
-        # `result-0`, as the jobs call it, before what may stand beside it
+        # `result-0`, the jobs' own name, before other names
         for entry in sorted(islice(path.iterdir(), _MOST_ENTRIES), key=lambda entry: (not entry.name.startswith("result-"), entry.name)):
             index = exact_index(entry.name, requests)
             if index is not None and _is_folder(entry):
-                # an artifact that was downloaded by itself holds the directory
+                # an artifact that was downloaded separately contains the directory
                 inner = entry / f"result-{index}"
                 found.setdefault(index, inner if _is_folder(inner) else entry)
-    except (OSError, RuntimeError, ValueError) as error:  # before Python 3.13 links in a ring are a RuntimeError
+    except (OSError, RuntimeError, ValueError) as error:  # before Python 3.13, a cycle of links raises RuntimeError
         log.warning("%s cannot be looked into: %s", one_line(str(path)), _why(error))
     return [found[index] for index in sorted(found)] or [path]
 
 
 def exact_index(name: str, requests: Sequence[Request]) -> int | None:
-    """The index in `requests` of the one to which our own jobs give a directory or an artifact of exactly that `name`."""
+    """The index in `requests` for which our own jobs use exactly this `name` for a directory or an artifact."""
     for index, request in enumerate(requests):
         if name == request.id:
             return index

@@ -1,4 +1,4 @@
-"""The answer to `/minify doctor`: what the gate saw, and what the machine says of itself."""
+"""The answer to `/minify doctor`: the gate's findings, and what the machine reports about itself."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ FILE = "doctor.txt"
 def report_set_up(
     request: Request, folder: Folder | None, why: str | None, settings: Settings, api: GitHub, console: Console
 ) -> JobOutcome:
-    """Post through `api` what came back for `request` in `folder`; where nothing did, `why`.
+    """Post the result for `request` in `folder` through `api`; if there is none, `why`.
 
-    `settings` name the repository and the run, `console` has the summary. Exit status: 0 posted, 8 in the summary alone.
+    `settings` name the repository and the run, `console` gets the summary. Exit status: 0 posted, 8 only in the summary.
     """
     machine = folder.text(FILE) if folder is not None else None
     words = "" if machine is not None else f"The machine said nothing: {code(why or 'its job left no answer')}."

@@ -1,1 +1,1 @@
-"""What is posted: pure functions from a Report to Markdown, annotations and the notes of the gate."""
+"""Renders what is posted: pure functions from a Report to Markdown, annotations and the notes of the gate."""

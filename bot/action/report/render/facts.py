@@ -1,4 +1,4 @@
-"""What is known of a result, in words."""
+"""Describes what is known about a result, in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.models.failure import Kind, Stage
 from bot.models.result import Elsewhere, Result
 
 _LONGEST = 6_000  # bytes of a reason
-# What is known of the machine and what matters of the packages, in words.
+# Format of what is known about the machine and the important packages.
 _MACHINE = {
     "gpu": "{}",
     "driver": "driver {}",
@@ -31,9 +31,9 @@ _STAGE = {
 
 
 def why(result: Result) -> str:
-    """The reason that `result` gives, and whose fault it was."""
+    """The reason that `result` gives, and whether it was the machine's fault."""
     reason = result.reason or ""
-    # an error of the program in eager is given with its traceback
+    # the reason for an error of the program in eager includes its traceback
     said = [fence_within(reason, _LONGEST) or code(reason)] if "\n" in reason.strip() else [code(reason)] if reason else []
     if result.machine_fault:
         again = reason.startswith(result.machine_fault)
@@ -42,7 +42,7 @@ def why(result: Result) -> str:
 
 
 def figures(result: Result) -> str:
-    """How much smaller `result` became, in one line; empty where nothing was reduced."""
+    """How much smaller `result` became, in one line; empty if nothing was reduced."""
     reduced = result.reduction
     pairs = [
         ("ops", reduced.ops_before, reduced.ops_after),
@@ -89,7 +89,7 @@ def evidence(result: Result) -> list[tuple[str, str]]:
 
 
 def _here(versions: Mapping[str, str]) -> str:
-    """Hardware, system and packages in one line, of those that are known."""
+    """Hardware, system and packages in one line, as far as they are known."""
     return ", ".join(words.format(versions[name]) for name, words in _MACHINE.items() if versions.get(name))
 
 
@@ -108,7 +108,7 @@ def _control(result: Result) -> str:
 
 
 def reduction(result: Result) -> str:
-    """How long the reduction to `result` took, and how often the compiler was asked."""
+    """How long the reduction to `result` took, and how many programs were tried."""
     reduced, timing = result.reduction, result.timing
     ended = {
         "fixed_point": "until nothing more could be removed",

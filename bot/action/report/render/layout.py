@@ -1,4 +1,4 @@
-"""Fitting a comment under its limit: what matters most gets its room first, and everything stays in its place."""
+"""Fits a comment into its limit: what matters most gets its room first, and everything keeps its position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BETWEEN = "\n\n"
 class Block:
     """A part of a comment.
 
-    `rank`: a lower one is served first. `within`: its text in at most so many bytes, empty where it cannot be that short.
+    `rank`: lower ranks are served first. `within`: its text in at most the given number of bytes, empty if it cannot be that short.
     """
 
     rank: tuple[int, ...]
@@ -22,7 +22,7 @@ class Block:
 
 
 def whole(rank: tuple[int, ...], text: str, less: str = "") -> Block:
-    """A block of that `rank` that is there whole as `text`, or as `less`, or not at all."""
+    """A block of that `rank` that consists of `text`, or of `less`, or of nothing."""
 
     def within(room: int) -> str:
         return text if size(text) <= room else less if size(less) <= room else ""
@@ -31,7 +31,7 @@ def whole(rank: tuple[int, ...], text: str, less: str = "") -> Block:
 
 
 def fit(blocks: Sequence[Block], limit: int) -> str:
-    """The blocks in their order, together at most `limit` bytes of UTF-8."""
+    """The `blocks` in their order, together at most `limit` bytes of UTF-8."""
     placed: dict[int, str] = {}
     left = limit + len(_BETWEEN)  # nothing comes before the first
     for index in sorted(range(len(blocks)), key=lambda index: (blocks[index].rank, index)):

@@ -1,4 +1,4 @@
-"""The commands that do the same on anybody's machine."""
+"""The commands that reproduce a result on anyone's machine."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from bot.models.report import Section
 from bot.models.request import Request
 from bot.models.result import Result
 
-# Where it comes from: it is on no package index.
+# The source to install from: it is on no package index.
 INSTALL = "pip install git+https://github.com/torch-minify/torch-minify"
 WARNING = "**Loading it runs code of whoever wrote the program**: treat it like running the script."
 _WIDTH = 100
-# A command longer than this is shown in part: it is in the request's file.
+# A command longer than this is only shown in part: the request's file has it.
 _LONGEST = 4_000
 
 
 def loading(result: Result) -> str:
-    """The three lines that load the exported program of `result` and run it as it fails."""
+    """The three lines that load the exported program of `result` and run it the way it fails."""
     return "\n".join(["import torch", 'program = torch.export.load("exported_program.pt2")', _calling(result)])
 
 
 def unpacking(program: str, result: Result) -> str:
-    """A script that holds the exported `program` of `result` itself (zlib, then base64), loads it and runs it as it fails."""
+    """A script that contains the exported `program` of `result` itself (zlib, then base64), loads it and runs it the way it fails."""
     rows = [program[start : start + _WIDTH] for start in range(0, len(program), _WIDTH)]
     load = "program = torch.export.load(io.BytesIO(zlib.decompress(base64.b64decode(packed))))"
     return "\n".join(["import base64, io, zlib", "import torch", 'packed = """', *rows, '"""', load, _calling(result)])
@@ -39,7 +39,7 @@ def _calling(result: Result) -> str:
 
 
 def command(request: Request) -> str:
-    """`torch-minify run` with what `request` asked for; every value quoted for a shell."""
+    """`torch-minify run` with the options of `request`, with every value quoted for a shell."""
     options = request.options
     words = ["torch-minify", "run"]
     if request.command is not None:
@@ -56,7 +56,7 @@ def command(request: Request) -> str:
 
 
 def _torch(wanted: str, result: Result | None) -> str:
-    """How the version `wanted` of torch is had: only plain releases are where pip looks by itself."""
+    """How to get the version `wanted` of torch: pip finds only plain releases by itself."""
     night = wanted == "nightly" or ".dev" in wanted
     if not night and "+" not in wanted:
         return shlex.join(["pip", "install", f"torch=={wanted}"])
@@ -78,9 +78,9 @@ def steps(section: Section) -> str:
     if request.options.torch_version is not None:
         rows.append(_torch(clean(request.options.torch_version), section.result))
     if request.script is None and request.commit is not None:
-        # GitHub hands out the head of a pull request with the repository, also that of a fork
+        # GitHub serves the head of a pull request from the repository, even if it is from a fork
         rows += [shlex.join(["git", *words, clean(request.commit)]) for words in (["fetch", "origin"], ["checkout"])]
-    # they may hold secrets, so that the report does not know them
+    # they may contain secrets, so the report does not know them
     rows.append("# what the workflow's inputs setup and env say, where it has them")
     if request.script is not None:
         rows.append("# the code in fail.py, then:")

@@ -1,7 +1,7 @@
-"""GitHub's Markdown, written so that text within it stays text.
+"""GitHub's Markdown, written so that embedded text stays text.
 
-Hostile text is put in fences, code spans, `<code>` and `<pre>` alone: there GitHub makes no mention, reference, link or HTML of it.
-GitHub's parsers know code spans of at most 80 backticks (github/cmark-gfm 0.29.0.gfm.13, src/inlines.c, MAXBACKTICKS; comrak,
+Hostile text is only put in fences, code spans, `<code>` and `<pre>`: there GitHub makes no mention, reference, link or HTML of it.
+GitHub's parsers support code spans of at most 80 backticks (github/cmark-gfm 0.29.0.gfm.13, src/inlines.c, MAXBACKTICKS; comrak,
 src/parser/inlines.rs) and fences of at most 255 (src/blocks.c, fence_length): longer ones end early, or never begin.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from bot.action.report.render.text import beginning, clean, cut, one_line, safe_url, size
 
 _TICKS = re.compile(r"`+")
-# Of the backticks in a row that a delimiter would have to outdo.
+# Maximum number of consecutive backticks that a delimiter would have to exceed.
 _MOST_TICKS = 60
 _MANY_TICKS = re.compile(rf"`{{{_MOST_TICKS + 1},}}")
 
@@ -24,7 +24,7 @@ def _longest(text: str) -> int:
 
 
 def code(text: str, most: int = 300) -> str:
-    """A code span with `text` in one line of at most `most` characters; a long row of backticks is cut in it."""
+    """A code span with `text` on one line of at most `most` characters; a long run of backticks in it is shortened."""
     words = _MANY_TICKS.sub("`" * _MOST_TICKS + "…", one_line(text, most))
     if not words:
         return "–"
@@ -34,7 +34,7 @@ def code(text: str, most: int = 300) -> str:
 
 
 def _block(text: str, language: str) -> tuple[str, str, str]:
-    """How a code block of `text` begins, what is in it, how it ends."""
+    """The beginning, content and end of a code block for `text`."""
     words = clean(text).strip("\n")
     ticks = max(3, _longest(words) + 1)
     if ticks > _MOST_TICKS:
@@ -43,12 +43,12 @@ def _block(text: str, language: str) -> tuple[str, str, str]:
 
 
 def fence(text: str, language: str = "text") -> str:
-    """A code block of `text` in `language`: its fence is longer than any run of backticks within, or HTML where that would be too long."""
+    """A code block of `text` in `language`: its fence is longer than any run of backticks inside, or HTML if that would be too long."""
     return "".join(_block(text, language))
 
 
 def fence_within(text: str, room: int, language: str = "text") -> str:
-    """A `fence` of as many whole lines of `text` as `room` bytes hold, and how many are left out; empty where none fit.
+    """A `fence` with as many whole lines of `text` as fit into `room` bytes, and the number of those left out; empty if none fit.
 
     `language` is as for `fence`.
     """
@@ -64,14 +64,14 @@ def fence_within(text: str, room: int, language: str = "text") -> str:
 
 
 def fold(summary: str, body: str) -> str:
-    """What shows `body` on a click on `summary`, which is ours: it is not escaped."""
+    """A fold that shows `body` on a click on `summary`, which is ours and not escaped."""
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
 def fold_within(summary: str, head: str, text: str, room: int) -> str:
-    """A fold under `summary` of `head` (both ours) and a block of plain `text`, of which as much as fits `room` bytes.
+    """A fold under `summary` with `head` (both ours) and a block of plain `text`, as much of it as fits into `room` bytes.
 
-    Empty where not even the head fits.
+    Empty if not even the head fits.
     """
     empty = fold(summary, head)
     if size(empty) > room:
@@ -81,7 +81,8 @@ def fold_within(summary: str, head: str, text: str, room: int) -> str:
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
-    """`rows` of two columns in HTML: the left is ours, the right comes from `cell`. It has no blank line, so it stays one block."""
+    """A two-column HTML table with `rows`: the left column is ours, the right one comes from `cell`. It has no blank line, so it stays one
+    block."""
     body = "\n".join(f"<tr><td>{name}</td><td>{value}</td></tr>" for name, value in rows)
     return f"<table>\n{body}\n</table>"
 
@@ -99,5 +100,5 @@ def cell_lines(text: str, most_lines: int = 12) -> str:
 
 
 def link(words: str, url: str | None) -> str:
-    """A link to `url` with `words` of ours; the words alone where the URL is not an ordinary one."""
+    """A link to `url` with `words` of ours; only the words if the URL is not an ordinary one."""
     return f"[{words}]({url})" if safe_url(url) else words

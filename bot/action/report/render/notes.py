@@ -1,4 +1,4 @@
-"""What the gate says: what was taken or refused and why, which failing tests are worth minimizing, how far a request is."""
+"""The gate's messages: what was taken or refused and why, which failing tests are worth minimizing, how far a request is."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from bot.models.request import Cause, Request
 from bot.models.result import TITLE
 from bot.workflow_commands import near
 
-_ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed behind it
+_ROOM = 30_000  # bytes: a marker comes before it, and tables of what failed after it
 _WHOSE = {"comment": "the comment", "issue": "the issue", "pull_request": "the pull request", "push": "the branch"}
 _PATIENCE = "Where no runner with that label is online it waits for 24 hours, and nothing more is said here until then."
 _APPROVAL = "It may hold code from a fork: a reviewer of the workflow's `fork-environment` has to approve it first, on the page of its run."
 MOST_ROWS = 20
-# Characters of the title of an issue, titles in a reply.
+# Characters of an issue's title, titles in a reply.
 MOST_TITLE, MOST_NAMED = 200, 5
-# Lines of a program of which a page does not show all, characters of each.
+# Lines of a program that a page does not show completely, characters per line.
 MOST_LINES, MOST_WIDTH = 40, 200
-# Bytes of a table of causes: three of them fit behind a note.
+# Bytes of a table of causes: three of them fit after a note.
 MOST_BYTES = 10_000
 _END = "</table>"
 _AGAIN = "Repeat the command to ask once more"
 
 
 def pending(body: str) -> str | None:
-    """The title of a comment with the text `body`, whose first line is our marker, if it promises an answer; None if it is one."""
+    """The title of a comment with the text `body`, whose first line is our marker, if it promises an answer; None if it does not."""
     title = _title(body)
     return title if title.startswith(("### Queued", "### Still waiting", "### Minimizing", "### Set-up so far")) else None
 
 
 def is_result(body: str) -> bool:
-    """Whether a comment with the text `body`, whose first line is our marker, tells first of a program that was run to its end."""
+    """Whether a comment with the text `body`, whose first line is our marker, begins with a program that was run to its end."""
     said = tuple(words for status, words in TITLE.items() if status != "error")
     return _title(body).removeprefix("### ").removeprefix("1. ").startswith(said)
 
@@ -61,7 +61,7 @@ def queued(requests: Sequence[Request], runner_label: str, run_url: str | None) 
 
 
 def source(request: Request) -> str:
-    """Whose code `request` runs, and on whose word."""
+    """Whose code `request` runs, and who asked for it."""
     who = "" if request.answer.trigger else "a red run of the workflow "
     asked = f"asked for by {who}{code(request.asked_by)}"
     place = link(_WHOSE[request.code.where], request.code.url)
@@ -84,7 +84,7 @@ def what(request: Request) -> str:
 
 
 def _shown(script: str, index: int) -> Block:
-    """What a page does not show by itself, so that whoever asked for it sees what they asked for."""
+    """The parts that a page does not show by itself, so that whoever asked sees what they asked for."""
     rows = [near(row) for row in clean(script).strip("\n").split("\n")]
     more = f"\n\n{number(len(rows) - MOST_LINES)} more lines are there." if len(rows) > MOST_LINES else ""
     head = "\n".join(row if len(row) <= MOST_WIDTH else f"{row[:MOST_WIDTH]} …" for row in rows[:MOST_LINES])
@@ -97,7 +97,7 @@ def _tests(request: Request, index: int) -> Block:
 
 
 def refused(reason: str) -> str:
-    """Why nothing is run, and what would be needed. `reason` is put in a code block: it may hold names from the event."""
+    """Why nothing is run, and what would be needed. `reason` is put in a code block, since it may contain names from the event."""
     return f"### Not run\n\n{fence_within(reason, _ROOM - 200) or code(reason)}"
 
 
@@ -112,14 +112,14 @@ def problem(error_text: str, help_text: str) -> str:
 
 
 def running(requests: Sequence[Request], index: int, line: str, run_url: str | None) -> str:
-    """How far the one of `requests` with that `index` is; `line` was printed last, `run_url` is where to watch."""
+    """The progress of the one of `requests` with that `index`; `line` was printed last, `run_url` is where to watch."""
     of = f" {index + 1} of {len(requests)}" if len(requests) > 1 else ""
     now = code(one_line(line)) if line else "It begins."
     return f"### Minimizing{of}\n\n{code(what(requests[index]))}\n\n{now}\n\n{link('The run', run_url)}"
 
 
 def waiting(hours: float, run_url: str | None, *, approval: bool = False) -> str:
-    """That no runner took the run at `run_url` for so many `hours`; with `approval` that nobody has approved it."""
+    """Message that no runner has taken the run at `run_url` for `hours`; with `approval`, that nobody has approved it."""
     if approval:
         return (
             f"### Still waiting\n\nNobody has approved {link('this run', run_url)} in {number(int(hours))} hours. "
@@ -132,8 +132,8 @@ def waiting(hours: float, run_url: str | None, *, approval: bool = False) -> str
 
 
 def ended(conclusion: str | None, run_url: str | None, why: str = "") -> str:
-    """That the run at `run_url` is over with that `conclusion`, and its answer was not written here: one may be in its summary. `why`, in
-    a sentence, where that is known. Where there is no such run, that."""
+    """Message that the run at `run_url` is over with that `conclusion`, without a result written here: its summary may have one. `why` is
+    the reason in a sentence, if known. If there is no such run, the message says so."""
     how = f" ({code(conclusion)})" if conclusion else ""
     parts = (f"{link('The run', run_url)} is over{how}, and no result was written here.", why, "What it left is on its page.")
     said = " ".join(filter(None, parts))
@@ -143,7 +143,7 @@ def ended(conclusion: str | None, run_url: str | None, why: str = "") -> str:
 
 
 def failed(why: str, run_url: str | None) -> str:
-    """That what was asked for could not even be read, and `why`; the run at `run_url` says more."""
+    """Message that the request could not even be read, and `why`; the run at `run_url` has details."""
     return f"### Not taken\n\n{why} {link('The run', run_url)} says more. {_AGAIN}."
 
 
@@ -172,13 +172,14 @@ def _row(candidate: Cause) -> str:
 
 
 def doctor(gate: Sequence[str], machine: str | None, words: str, run_url: str | None, *, so_far: bool = False) -> str:
-    """What the `gate` saw of a set-up and what its `machine` says, in lines; `words` and the run at `run_url` about what is missing.
+    """The `gate`'s findings about a set-up and what its `machine` reports, in lines; `words` and the run at `run_url` about what is
+    missing.
 
-    `so_far`: the machine is still to be asked.
+    `so_far`: the machine has not been asked yet.
     """
     lines = (*gate, *(machine or "").splitlines())
     wrong = sum(line.startswith("CHANGE") for line in lines)
-    # of what could not be looked at nobody knows whether it is
+    # for what could not be checked, nobody knows whether it is good
     good = "nothing found to change" if any(line.startswith("?") for line in lines) else "all good"
     found = f": {number(wrong)} to change" if wrong else "" if machine is None else f": {good}"
     blocks = [
@@ -191,13 +192,13 @@ def doctor(gate: Sequence[str], machine: str | None, words: str, run_url: str | 
 
 
 def helped(help_text: str) -> str:
-    """The answer to a question for help; `help_text` is ours."""
+    """The answer to a request for help; `help_text` is ours."""
     return f"```text\n{help_text.rstrip()}\n```"
 
 
 def stopped(runs: int, *, refused: int = 0, unread: bool = False) -> str:
-    """The answer to a stop that cancelled so many `runs`, while GitHub `refused` others; `unread`: there is a command that was not answered
-    so far."""
+    """The answer to a stop that cancelled that many `runs`, while GitHub `refused` others; `unread`: there is a command that has no answer
+    yet."""
     said = f"Stopped {_runs(runs)}." if runs or refused else "Nothing is running for this in this repository."
     if refused:
         said += f" GitHub did not stop {_runs(refused)}: ask again, or cancel on the page of the run."
@@ -214,14 +215,14 @@ def title_of_issue(failure: str) -> str:
 
 
 def done(titles: Sequence[str], url: str | None) -> str:
-    """The reply that tells who asked that the comment at `url` has its results, which have those `titles` of ours."""
+    """The reply that tells whoever asked that the comment at `url` has its results, with those `titles` of ours."""
     return f"Done: {', '.join(titles[:MOST_NAMED])}{', …' if len(titles) > MOST_NAMED else ''}. {link('The result', url)} is above."
 
 
 def opened(repository: str, branch: str, run_url: str) -> str:
     """The body of an issue about a `branch` of `repository` that turned red in the run at `run_url`.
 
-    The failure itself is said in a comment below.
+    A comment below describes the failure itself.
     """
     where = link("a run of CI", run_url)
     return f"Tests fail in PyTorch's compiler on {code(branch, 100)} of {code(repository, 150)}: see {where}. The comments below say how."

@@ -1,4 +1,4 @@
-"""One request's part of a comment, as blocks that the layout fits in."""
+"""One request's part of a comment, as blocks for the layout."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from bot.action.report.render.text import number, one_line, size, span
 from bot.models.report import Section, Stored
 from bot.models.result import Result
 
-# What is served first. Headings are worth more than repros: a repro under no title would claim what it may not.
+# What gets its room first. Headings are worth more than repros: a repro without a title would claim what it must not.
 HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, TRACEBACK, INLINE, EXPORTED, REDUCTION, CAUSES, TESTS, VERSIONS = range(1, 14)
 
-# Characters of a test's name in a title.
+# Maximum characters of a test's name in a title.
 _LONGEST_NAME = 120
-# Seconds: what a file says beyond that is no time.
+# Seconds: a larger number in a file is not a time.
 _LONGEST_TIME = 1e7
 _MARKED = "Of the program as it was given. Frames that only call on are left out; `>` marks the one that raises."
 
@@ -60,7 +60,7 @@ def blocks(section: Section, index: int, of: int) -> list[Block]:
 
 
 def _title(section: Section) -> str:
-    """What became of it, how long that took, and of which test."""
+    """The outcome, how long it took, and for which test."""
     result, request = section.result, section.request
     took = f", {span(result.timing.total)}" if result is not None and 0 < result.timing.total < _LONGEST_TIME else ""
     name = request.tests[0] if request.tests else request.command
@@ -97,7 +97,7 @@ def _failure(section: Section) -> str:
 
 
 def _repro(section: Section, index: int) -> Block:
-    """The repro whole; where it does not fit, its module alone; where that does not either, where to find it."""
+    """The whole repro; if it does not fit, only its module; if that does not fit either, where to find it."""
     text = section.repro or ""
     full = fence(text, "python")
     note = f"The repro has {number(size(text))} bytes, too many for this comment: it is `repro.py` in {_place(section)}."
@@ -107,12 +107,12 @@ def _repro(section: Section, index: int) -> Block:
     def within(room: int) -> str:
         return next((form for form in (full, shorter, note) if size(form) <= room), "")
 
-    # the smaller ones first: so most of them are whole
+    # the smaller ones first, so that most of them are complete
     return Block((REPRO, size(full), index), within)
 
 
 def module_of(repro: str) -> str | None:
-    """The class `Repro` in the script `repro`; found by its lines, since a stranger's text is not parsed."""
+    """The class `Repro` in the script `repro`, found by its lines, since a stranger's text is not parsed."""
     rows = repro.split("\n")
     start = next((number for number, row in enumerate(rows) if row.startswith("class Repro")), None)
     if start is None:
@@ -122,7 +122,7 @@ def module_of(repro: str) -> str | None:
 
 
 def _files(section: Section) -> str:
-    """Where all that came back can be had, in a sentence."""
+    """Where all files of the result can be downloaded, in a sentence."""
     until = f", until {code(section.download.expires)}" if section.download and section.download.expires else ""
     return f"All of it is in {_place(section)}{until}: GitHub asks for a login."
 
@@ -132,7 +132,7 @@ def _place(section: Section) -> str:
 
 
 def _exported(section: Section, result: Result, index: int) -> Block:
-    """Where the exported program is, how it is loaded, and its readable text as far as it fits."""
+    """Where the exported program is, how to load it, and its readable text as far as it fits."""
     stored = next((file for file in section.files if file.name == "exported_program.pt2"), None)
     if stored is None:
         return whole((EXPORTED, index), "")

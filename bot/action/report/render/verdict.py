@@ -1,4 +1,4 @@
-"""What may be said of a request: a result's own words count only as far as its figures bear them out."""
+"""What may be claimed about a request: a result's own words count only as far as its figures support them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from bot.failure.shown import may_be
 from bot.models.report import Section
 from bot.models.result import TITLE, Status
 
-# Fresh processes in which a repro has to fail before it is called one.
+# Number of fresh processes in which a repro must fail before it is called one.
 RUNS = 3
 FAILED_HERE: tuple[Status, ...] = ("minimized", "reproduced", "flaky")
 _ENDED = {"budget": "stopped at the time limit", "interrupted": "interrupted"}
 
 
 def doubt(section: Section) -> str | None:
-    """Why what the result in `section` says of itself cannot be repeated; None where it can."""
+    """Why the claim of the result in `section` cannot be repeated; None if it can."""
     result = section.result
     if result is None:
         return None
@@ -36,14 +36,14 @@ def status(section: Section) -> Status:
 
 
 def is_another(section: Section) -> bool:
-    """Whether what failed here is not what CI showed, for the request in `section`."""
+    """Whether the failure here differs from the one in CI, for the request in `section`."""
     shown = section.request.shown
     found = section.result.signature if section.result else None
     return shown is not None and found is not None and status(section) in FAILED_HERE and not may_be(shown, found)
 
 
 def title(section: Section) -> str:
-    """The title of `section` by the table of titles, with what ended the search beside it."""
+    """The title of `section` from the table of titles, with what ended the search."""
     said = status(section)
     result = section.result
     words = TITLE[said]
