@@ -1,1 +1,1 @@
-"""What an event asks for. Pure: facts in, decisions out."""
+"""Decides what an event asks for. Pure: facts in, decisions out."""

@@ -1,4 +1,4 @@
-"""Programs that are attached to a comment or an issue: files and gists. What is in them is somebody's, and only looked at here."""
+"""Programs attached to a comment or an issue: files and gists. Their content is a stranger's, and is only examined here."""
 
 from __future__ import annotations
 
@@ -23,28 +23,28 @@ from bot.action.github.resources import Gist
 from bot.action.github.transport import GitHubError
 from bot.action.report.render.markdown import code
 
-# Of one file as it is sent, of the program in it, files that are looked at, and members of an archive.
+# Maximum size of a file as sent and of the program in it, number of files examined, and of members of an archive.
 MOST_SENT, MOST_TEXT, MOST_FILES, MOST_MEMBERS = 16 << 20, 1 << 20, 5, 500
-# Of what is packed as one stream, and files that an answer names.
+# Maximum size of a packed stream, and number of files named in an answer.
 _MOST_UNPACKED, _MOST_NAMED = 64 << 20, 5
-# Behind the address of the server, which an enterprise may have of its own.
+# After the address of the server; an enterprise may have its own.
 _FILE = (
     r"/(?:user-attachments/files|[\w.-]{1,40}/[\w.-]{1,100}/files)/\d{1,12}"
     r"/(?P<name>[\w.%+-]{1,120}\.\w{1,20})\b"
 )
-# Behind that of gists, which an enterprise server has at one of two places (GitHub's documentation of subdomain isolation).
+# After the address of gists, which an enterprise server has at one of two places (GitHub's documentation of subdomain isolation).
 _GIST = (
     r"/(?:[\w-]{1,40}/)?(?P<id>[0-9a-f]{20,40})(?:/(?:raw/)?(?P<revision>[0-9a-f]{7,64}))?\b"
     r"(?P<file>(?:/raw)?/[\w.%+-]{1,200}|#file-[\w-]{1,200})?"
 )
 _GISTS, _RAW_GISTS = "https://gist.github.com", "https://gist.githubusercontent.com"
-# A file of a repository, also as it is at a commit.
+# A file in a repository, possibly at a commit.
 _IN_REPOSITORY = re.compile(
     r"https://(?:github\.com/[\w.-]{1,40}/[\w.-]{1,100}/(?:blob|raw)|raw\.githubusercontent\.com)/[^\s?#]{1,1000}/(?P<name>[^\s?#/]{1,200}\.(?:py|ipynb|txt|log))\b"
 )
-# How the records of a structured log begin, see bot/engine/inputs/trace.py.
+# How records in a structured log begin; see bot/engine/inputs/trace.py.
 _TRACE = re.compile(r"^V\d{4} [0-9:.]{8,20} +\d+ [^\]\n]{1,400}:\d+\] \{", re.MULTILINE)
-# What comes in place of a file from where one has to log in first.
+# What comes instead of a file if a login is required.
 _PAGE = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html)\b", re.IGNORECASE)
 _PACKED = (".zip", ".gz", ".tgz")
 _TARRED, _LOOKED_AT = (".tgz", ".tar.gz"), (".py", ".ipynb", ".json", ".log", ".txt")
@@ -59,10 +59,10 @@ ONLY_A_TRACEBACK = (
 
 
 class AttachedFiles(Protocol):
-    """Where attached files come from."""
+    """Fetches attached files."""
 
     def attachment(self, url: str, limit: int) -> bytes | None:
-        """The file behind the address `url`; None where it has more than `limit` bytes."""
+        """The file at the address `url`; None if it has more than `limit` bytes."""
         ...
 
     def gist(self, name: str, revision: str | None = None) -> Gist:
@@ -77,7 +77,7 @@ def is_traceback(body: str) -> bool:
 
 @dataclass
 class Attachments:
-    """What is attached to a conversation on `server`. `files` fetches it; gists may not have been changed after `asked_at`."""
+    """What is attached to a conversation on `server`. `files` fetches it; gists must not have been changed after `asked_at`."""
 
     files: AttachedFiles
     asked_at: datetime
@@ -87,12 +87,12 @@ class Attachments:
     _left: int = field(default=0, init=False)
 
     def find(self, body: str) -> Found | None:
-        """The first program among what is attached to `body` where a reader sees it: a script, a notebook, or a structured log.
+        """The first program attached to `body` where a reader sees it: a script, a notebook, or a structured log.
 
-        A file that GitHub does not give is passed over.
+        A file that GitHub does not deliver is skipped.
 
         Raises:
-            Refusal: a gist was changed after the request. What is attached as a file stays as it is.
+            Refusal: a gist was changed after the request. Attached files cannot be changed.
         """
         for name, text, why in self._texts(body):
             if text is not None and _is_program(name, text):
@@ -103,20 +103,20 @@ class Attachments:
         return None
 
     def in_vain(self) -> str:
-        """What is linked and no program, and how much was not looked at, in sentences; empty where there was nothing."""
+        """What is linked but not a program, and how much was not examined, in sentences; empty if there was nothing."""
         more = len(self._in_vain) - _MOST_NAMED
         named = ", ".join([*self._in_vain[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
         left = f" Of each text only the first {MOST_FILES} files are looked at, so {self._left} more were not." if self._left else ""
         return f" Linked, but not taken: {named}.{left}" if named else ""
 
     def _gists(self) -> tuple[str, ...]:
-        """Where the gists are that the server knows: on one of an enterprise another may have the same number."""
+        """Where the gists are that the server knows; an enterprise server may use the same id for a different gist."""
         scheme, _, host = self.server.partition("://")
         own = (f"{scheme}://gist.{host}",)
         return (*own, _RAW_GISTS) if own == (_GISTS,) else (*own, f"{self.server}/gist")
 
     def _texts(self, body: str) -> Iterator[tuple[str, str | None, str]]:
-        """The name of each file, and its text, or why that is not there."""
+        """The name of each file, and its text, or why there is none."""
         shown = shown_text(body)
         files = re.finditer(f"(?:https://github\\.com|{re.escape(self.server)}){_FILE}", shown)
         gists = re.finditer(f"(?P<place>{'|'.join(map(re.escape, {_GISTS, _RAW_GISTS, *self._gists()}))}){_GIST}", shown)
@@ -133,12 +133,12 @@ class Attachments:
                 if is_gist and match["place"] not in self._gists():
                     yield name, None, "it is not on this server"
                 elif is_gist:
-                    # a reader sees the revision that the address names
+                    # a reader sees the revision in the address
                     gist = self.files.gist(match["id"], match["revision"])
-                    if gist.updated_at >= self.asked_at:  # GitHub tells whole seconds
+                    if gist.updated_at >= self.asked_at:  # GitHub reports whole seconds
                         late = "was changed after the request, or in the same second"
                         raise Refusal(f"The gist {match['id']} {late}. Look at it, then ask again.")
-                    # of several that one which the address leads to
+                    # if there are several, the one that the address points to comes first
                     texts = sorted(gist.texts.items(), key=lambda item: _anchor(item[0]) != _anchor(match["file"] or ""))
                     yield from ((file, text, "") for file, text in texts) if texts else [(name, None, _EMPTY)]
                 else:
@@ -154,7 +154,7 @@ class Attachments:
 
 
 def _anchor(file: str) -> str:
-    """What an address calls a gist's `file`, behind its last slash or as `#file-NAME`, in one form."""
+    """The name of a gist's `file` in an address, after its last slash or as `#file-NAME`, in a canonical form."""
     return re.sub("[^a-z0-9]+", "-", unquote(file).rpartition("/")[2].lower().removeprefix("#file-"))
 
 
@@ -205,7 +205,7 @@ def _text(name: str, raw: bytes) -> tuple[str, str | None, str]:
 
 
 def _decoded(raw: bytes) -> str:
-    # as editors and shells of Windows write it
+    # as Windows editors and shells write it
     written = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     return raw.decode(written, "replace").replace("\0", "\ufffd")
 

@@ -1,4 +1,4 @@
-"""What a red run of CI asks for, without anybody saying so: `workflow_run` to requests."""
+"""What a red run of CI asks for, without anyone asking: turns `workflow_run` into requests."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from bot.models.request import Answer, CodeOrigin, Request, RequestOptions
 
 log = logging.getLogger(__name__)
 
-# Requests that red runs make within a day, in units of `max-requests`; what somebody asks for is not counted.
+# Requests that red runs may make per day, in units of `max-requests`; requests by people do not count.
 RUNS_A_DAY = 4
-# Beside those of pull requests. What anybody can set off, or what follows on another run, has the head of the default branch whatever it
-# fetches and runs (GitHub's documentation of the events): nothing is known of its code.
+# Besides those of pull requests. Events that anyone can trigger, or that follow another run, have the head of the default branch whatever
+# code they fetch and run (GitHub's documentation of the events), so nothing is known about that code.
 _EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository_dispatch", "merge_group"})
-# Of the runs that an issue tells of, the last ones.
+# Of the runs mentioned on an issue, the last ones.
 _MOST_LOOKED_AT = 20
 _MET = "another run, red at the same moment, asked for the same"
 _UNSAID = "no comment could be written where the result would be told, so nothing is minimized"
@@ -56,8 +56,8 @@ class RedRun:
         self._unsaid: list[int] = []  # issues on which no comment could be written
 
     def outcome(self) -> Decision:
-        """Requests, with the comment or the issue that says so; or nothing: nobody asked, so nobody is told why not. Raises GitHubError
-        where GitHub does not answer what must be known."""
+        """Requests, with the comment or the issue that announces them; or nothing: nobody asked, so nobody is told why not. Raises
+        GitHubError if GitHub does not answer what must be known."""
         try:
             return self._outcome()
         except Refusal as why:
@@ -102,7 +102,7 @@ class RedRun:
         return Decision("requests", tuple(posted), note) if posted else Decision("nothing", note=_UNSAID)
 
     def _posted_apart(self, taken: Sequence[groups.Group], first: Request, table: str) -> list[Request]:
-        """The requests for the groups `taken`, each with a comment on the issue about its signature. Raises Refusal where other runs of the
+        """The requests for the groups `taken`, each with a comment on the issue about its signature. Raises Refusal if other runs of the
         same commit have asked for all of them."""
         answers = [first.answer.model_copy(update={"issue": self._issue_about(group)}) for group in taken]
         posted: list[Request] = []
@@ -114,7 +114,7 @@ class RedRun:
                 known += 1
                 continue
             for each in self._posted((request,), issue, table):
-                # as on a pull request: of two that meet the one whose comment is the older goes on
+                # as on a pull request: of two at the same time, the one with the older comment goes on
                 if self._is_told_of(issue, before=each.answer.comment):
                     self._api.delete_comment(self._repository, each.answer.comment or 0)
                     known += 1
@@ -125,8 +125,8 @@ class RedRun:
         return posted
 
     def _is_told_of(self, issue: int, before: int | None = None) -> bool:
-        """Whether comments on the `issue`, which is about one failure, are about this commit: of another run, or an earlier attempt of this
-        one; of those written `before` one where its id is given."""
+        """Whether the `issue`, which is about one failure, has comments about this commit: by another run, or by an earlier attempt of
+        this one. With `before`, a comment id, only earlier comments count."""
         try:
             comments = self._api.comments(self._repository, issue)
         except GitHubError as error:
@@ -139,14 +139,14 @@ class RedRun:
     def _is_of_this_commit(self, run: int) -> bool:
         try:
             return run == self._run.id or self._api.run(self._repository, run).head_sha == self._run.head_sha
-        except GitHubError as error:  # it was deleted, say
+        except GitHubError as error:  # for example if it was deleted
             log.warning("what the run %d was about is not known: %s", run, error)
             return False
 
     def _pull_request(self) -> PullRequest | None:
-        """The open pull request that was run: by its head, or by the name of a merge queue's branch.
+        """The open pull request that was run: found by its head, or by the name of a merge queue's branch.
 
-        GitHub does not find one of a fork by its commit, only by its branch.
+        GitHub does not find one from a fork by its commit, only by its branch.
         """
         run, source = self._run, self._run.head_repository
         number = run.queued_pull_request
@@ -156,32 +156,32 @@ class RedRun:
         if source is not None and not self._own.is_same(source) and run.head_branch:
             owner = source.full_name.partition("/")[0]
             return next(iter(self._api.pull_requests_from(self._repository, owner, run.head_branch, run.head_sha)), None)
-        # somebody's fork may have a pull request with the same head
+        # a fork may have a pull request with the same head
         return next((pull for pull in self._api.pull_requests_of(self._repository, run.head_sha) if not pull.from_fork), None)
 
     def _told(self, comments: Sequence[Comment]) -> list[Comment]:
-        """Those of the comments that answer red runs; not this one, which may be delivered again."""
+        """Those of the comments that answer red runs, except for this one, which may be delivered again."""
         runs = key(self._settings.name, "run-")
         ours = [(each, event_of_comment(each.body) or "") for each in comments if self._api.is_ours(each)]
         return [each for each, event in ours if event.startswith(runs) and event != self._key]
 
     def _told_of(self, pull: int, before: int | None = None) -> frozenset[str]:
-        """The failures that other comments on the pull request are about; of those written `before` one where its id is given."""
+        """The failures that other comments on the pull request are about; only of those before the comment id `before`, if given."""
         told = self._told(self._api.comments(self._repository, pull))
         return frozenset(failure for each in told if before is None or each.id < before for failure in failures_of_comment(each.body))
 
     def _new(self, found: Sequence[groups.Group], pull: PullRequest | None) -> list[groups.Group]:
-        """Those of the causes that no comment of ours on the pull request is about yet: each push would ask for them again."""
+        """The causes that no comment of ours on the pull request is about yet, since each push would ask for them again."""
         if pull is None or not any(group.verdict == "suggested" for group in found):
             return list(found)
         known = self._told_of(pull.number)
         return [group for group in found if group.signature is None or group.signature.fingerprint[:SHORT] not in known]
 
     def _first_to_tell(self, posted: Sequence[Request], pull: int, table: str) -> list[Request]:
-        """Those of the requests `posted` on a pull request of which no other run has told meanwhile: several workflows are red at once.
+        """The requests in `posted` on a pull request that no other run has announced meanwhile, since several workflows turn red at once.
 
-        Each writes first and looks then, so that of two that meet the one whose comment is the older goes on. Raises Refusal where it has
-        told of all of them; our comment is gone then.
+        Each run first writes and then looks, so that of two at the same time the one with the older comment goes on. Raises Refusal if
+        another run has announced all of them; our comment is deleted then.
         """
         comment = posted[0].answer.comment if posted else None
         if comment is None:
@@ -204,7 +204,7 @@ class RedRun:
         return RUNS_A_DAY * self._settings.max_requests
 
     def _left_today(self) -> int:
-        """How many more requests may be made today without anybody asking."""
+        """How many more requests may be made today without anyone asking."""
         since = self._api.now() - timedelta(days=1)
         today = [each for each in self._api.recent_comments(self._repository, since) if each.created_at >= since]
         return max(self._most_a_day - sum(count_of_comment(each.body) for each in self._told(today)), 0)
@@ -228,7 +228,7 @@ class RedRun:
         )
 
     def _issue_about(self, group: groups.Group) -> int:
-        """The issue about that failure: one for each signature, whichever run met it."""
+        """The issue about that failure: one for each signature, whichever run had it."""
         assert group.signature is not None
         about = f"<!-- torch-minify:signature-{group.signature.fingerprint} -->"
         body = notes.opened(self._repository, self._default, self._run.html_url)
@@ -245,7 +245,7 @@ class RedRun:
         hint = requests[0].answer.comment
         comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body, failures, hint=hint)
         if comment is None:
-            # as where the conversation is locked: the result could not be posted, nor the request be counted, and nobody waits for it
+            # for example if the conversation is locked: the result could not be posted, nor the request counted, and nobody waits for it
             self._unsaid.append(issue)
             return ()
         known = {"comment": comment, "marker": marker(self._key, self._settings.run_id, failures)}

@@ -1,4 +1,4 @@
-"""What failed in a run of CI: its failing tests by cause, compared with the branch it is meant for."""
+"""What failed in a run of CI: its failing tests by cause, compared with its target branch."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from bot.models.failure import Signature
 
 log = logging.getLogger(__name__)
 
-# A run may have hundreds of jobs, a commit dozens of runs; the causes mostly show in the first of them.
+# A run may have hundreds of jobs, a commit dozens of runs; most causes show in the first of them.
 MAX_JOBS = 30
 MAX_ARTIFACTS = 30
 MAX_RUNS = 20
-# Seconds for reading; the job has some minutes, and has to answer in them.
+# Seconds for reading; the job has some minutes, within which it has to answer.
 READING = 300.0
-# Clocks of GitHub's that differ.
+# Allowance for differences between GitHub's clocks.
 SLACK = timedelta(minutes=1)
 _GONE = (404, 410)
 FAILED = ("failure", "timed_out")
 
 
-# A log may be gone, and reports are kept for a while only.
+# A log may be gone, and reports are only kept for a while.
 NOTHING_NAMED = "No failing test is named in what can still be read of the run."
 NOTHING_FAILED = "No job there failed. With the address of a job its log is read, whatever became of it."
 NOT_ALL = "Not all of it was read: there is too much, or GitHub does not hand it out. With the address of a job that one alone is read."
@@ -44,7 +44,7 @@ NOT_ALL = "Not all of it was read: there is too much, or GitHub does not hand it
 class Subject:
     """A run, or an `attempt` of it or a `job` in it, and the branch whose last run it is compared with.
 
-    `source` and `commit` are what it ran: where its paths are looked up.
+    `source` and `commit` are the code it ran, where its paths are looked up.
     """
 
     run: int
@@ -60,8 +60,8 @@ class Subject:
 class Reader:
     """Reads what failed in runs of `repository` through `api`: from artifacts whose names match `junit_artifacts`, and from logs.
 
-    Programs run in the `directory` of the checkout. It reads until `clock` (seconds) has gone on by `READING`; what is left then is not
-    read, which the log says, as does `partly`. `red`: there were jobs to read the logs of.
+    Programs run in the `directory` of the checkout. It reads until `clock` (seconds) has advanced by `READING`; the rest is not read,
+    which is logged, and shown by `partly`. `red`: there were jobs whose logs to read.
     """
 
     def __init__(
@@ -74,16 +74,16 @@ class Reader:
         self.partly = self.red = False
 
     def failing_tests(self, run: int, job: int | None = None, attempt: int | None = None, *, whole: bool = False) -> tuple[Failure, ...]:
-        """The failing tests of the last attempt of `run`, or of another `attempt`, or of its one `job`, as far as GitHub has them.
+        """The failing tests of the last attempt of `run`, or of another `attempt`, or only of its `job`, as far as GitHub has them.
 
         Raises:
             Refusal: the run has no such attempt, or job.
-            GitHubError: GitHub does not hand out what might name some, and nothing else names any. With `whole`: not all could be read,
-                also where it is gone or took too long.
+            GitHubError: GitHub does not deliver what might name some, and nothing else names any. With `whole`: not all could be read,
+                also because it is gone or took too long.
         """
         found: dict[str, Failure] = {}
         unread: list[GitHubError] = []
-        # somebody may ask about what has run again since
+        # the question may be about what has run again since
         jobs = self._api.jobs(self._repository, run, every=job is not None or attempt is not None)
         jobs = [each for each in jobs if attempt in (None, each.run_attempt)]
         if (job, attempt) != (None, None) and not any(job in (None, each.id) for each in jobs):
@@ -99,11 +99,11 @@ class Reader:
                 except GitHubError as error:
                     unread.append(_unread(error, artifact.name))
                     continue
-                # among all that there is, what is so large is hardly a report
+                # with all artifacts selected, one that large is hardly a report
                 self.partly |= archive is None and self._junit_artifacts != "*"
                 for failure in self._in_archive(archive, artifact.name) if archive is not None else ():
                     found.setdefault(failure.test or failure.name, failure)
-        # of a job that somebody names the log is read whatever became of it: a step may go on though it failed
+        # if somebody names a job, its log is read whatever its conclusion: a step may continue although it failed
         failed = [each for each in jobs if (each.conclusion in FAILED if job is None else each.id == job)]
         self.red |= bool(failed)
         for each in failed[:MAX_JOBS]:
@@ -114,7 +114,7 @@ class Reader:
             except GitHubError as error:
                 unread.append(_unread(error, each.name))
                 continue
-            # as much as is asked for of a log is hardly all of it
+            # a log of exactly the requested size is hardly complete
             self.partly |= len(text.encode("utf-8", errors="replace")) >= LOG_LIMIT
             for failure in logs.failures(text, each.name):
                 found.setdefault(failure.test or failure.name, failure)
@@ -132,7 +132,7 @@ class Reader:
         return not artifact.expired and fnmatch.fnmatchcase(artifact.name, self._junit_artifacts)
 
     def _in_archive(self, archive: bytes, name: str) -> tuple[Failure, ...]:
-        # one artifact may take longer than there is: it unpacks to as much as eight of the longest logs
+        # a single artifact may take longer than there is time: it unpacks to as much as eight of the longest logs
         late = partial(self._is_late, name)
         return (*junit.in_archive(archive, name, late), *text_reports.in_archive(archive, name, late))
 
@@ -144,7 +144,7 @@ class Reader:
         return late
 
     def located(self, failures: Sequence[Failure], subject: Subject) -> tuple[Failure, ...]:
-        """The `failures` with their paths as the checkout of `subject` has them: of one test the first, from wherever others count."""
+        """The `failures` with their paths as they are in the checkout of `subject`. Of those of one test, the first."""
         if subject.source is None or subject.commit is None or not any(failure.file for failure in failures):
             return tuple(failures)
         key = (subject.source, subject.commit)
@@ -171,20 +171,21 @@ class Reader:
         return tuple(done)
 
     def sign(self, failure: Failure) -> Signature | None:
-        """The signature of `failure`, one of those that `signed` gave."""
+        """The signature of `failure`, one of those that `signed` returned."""
         return self._signed[failure]
 
 
 def _unread(error: GitHubError, name: str) -> GitHubError:
-    """The `error` with which GitHub kept back what is called `name`, which is logged."""
+    """The `error` with which GitHub withheld what is called `name`; it is logged."""
     log.warning("%r was not read: %s", name[:200], error)
     return error
 
 
 def _of_attempt(artifacts: Sequence[Artifact], jobs: Sequence[WorkflowJob]) -> list[Artifact]:
-    """Of the `artifacts` of a run those of the attempt whose `jobs` these are: none that no job of it left, and of one name the last.
+    """Those of a run's `artifacts` that belong to the attempt with these `jobs`: only those that one of the jobs left, and the last of
+    each name.
 
-    A job that did not run again is one of the last attempt, and so is what it left.
+    A job that did not run again belongs to the last attempt, and so does what it left.
     """
     left = [artifact for artifact in artifacts if not jobs or any(_left(artifact, job) for job in jobs)]
     last = {artifact.name: artifact for artifact in sorted(left, key=lambda artifact: artifact.id)}
@@ -192,16 +193,16 @@ def _of_attempt(artifacts: Sequence[Artifact], jobs: Sequence[WorkflowJob]) -> l
 
 
 def _left(artifact: Artifact, job: WorkflowJob) -> bool:
-    """Whether `job` may have left the `artifact`, by when it ran."""
+    """Whether `job` may have left the `artifact`, judging by when it ran."""
     if artifact.created_at is None or job.started_at is None or job.completed_at is None:
         return True
     return job.started_at - SLACK <= artifact.created_at <= job.completed_at + SLACK
 
 
 def base_of(reader: Reader, api: GitHub, repository: str, subject: Subject) -> groups.BaseRun | None:
-    """What failed in the last run of the branch that `subject` is compared with; None where there is none, or its logs are gone.
+    """What failed in the last run of the branch that `subject` is compared with; None if there is none, or if its logs are gone.
 
-    `reader` reads the runs of `repository`, `api` finds them. Raises `GitHubError` where GitHub does not say which run that is.
+    `reader` reads the runs of `repository`, `api` finds them. Raises `GitHubError` if GitHub does not say which run that is.
     """
     if not subject.base:
         return None
@@ -221,7 +222,8 @@ def base_of(reader: Reader, api: GitHub, repository: str, subject: Subject) -> g
 
 @dataclass(frozen=True)
 class Examined:
-    """The causes of red runs, each once, those worth minimizing first; whether they were read `partly`, and whether they are `red`."""
+    """The causes of red runs without duplicates, those worth minimizing first; whether they were read only `partly`, and whether they are
+    `red`."""
 
     groups: tuple[groups.Group, ...]
     partly: bool
@@ -229,24 +231,23 @@ class Examined:
 
     @property
     def refusal(self) -> str:
-        """Why nothing of them is minimized, where nobody chose any."""
+        """Why none of them is minimized, if nobody chose one."""
         nothing = NOTHING_NAMED if self.red else NOTHING_FAILED
         said = "No failing test there looks like a failure of the compiler." if self.groups else nothing
         return f"{said} {NOT_ALL}" if self.partly else said
 
 
 def examine(api: GitHub, repository: str, subjects: Sequence[Subject], junit_artifacts: str = "*", directory: str = "") -> Examined:
-    """The causes of the red runs `subjects` of one commit in `repository`, as `api` shows them; programs run in its `directory`.
+    """The causes of the red runs `subjects` of one commit in `repository`, according to `api`; programs run in its `directory`.
 
-    Reports are looked for in artifacts whose names match `junit_artifacts`. Raises GitHubError where GitHub does not hand out what is
-    needed.
+    Reports are read from artifacts whose names match `junit_artifacts`. Raises GitHubError if GitHub does not deliver what is needed.
     """
     reader = Reader(api, repository, junit_artifacts, directory=directory)
     found: dict[tuple[str, ...], groups.Group] = {}
     for subject in subjects[:MAX_RUNS]:
         failures = reader.signed(reader.located(reader.failing_tests(subject.run, subject.job, subject.attempt), subject))
         partly, base = reader.partly, base_of(reader, api, repository, subject) if failures else None
-        reader.partly = partly  # of the base nothing is said
+        reader.partly = partly  # nothing is said about the base
         for group in groups.group(failures, base, reader.sign, fault):
             key = (group.signature.fingerprint,) if group.signature else group.tests
             if key not in found or groups.ORDER[group.verdict] < groups.ORDER[found[key].verdict]:

@@ -1,4 +1,4 @@
-"""Which block of code in a comment or an issue is the program."""
+"""Finds the code block in a comment or an issue that is the program."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from bot.action.gate.page import code_blocks
 from bot.action.report.render.text import one_line
 from bot.workflow_commands import unseen
 
-# What stands behind a fence of Python, also as tools for notebooks and books write it: `ipython3`, `{python}`, `python,linenos`.
+# What follows a fence for Python, including tools for notebooks and books: `ipython3`, `{python}`, `python,linenos`.
 _PYTHON = re.compile(r"(?:[{.]{0,2}i?py(?:thon)?[0-9.]{0,5}(?:[,:}].*)?|pycon|python-repl)?")
-# Without empty lines before it: to look from each of them for the end of all takes the square of their number.
+# Without leading empty lines: searching from each of them for the end of all takes quadratic time.
 IMPORTS_TORCH = re.compile(r"^[ \t\f]*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
-# What is typed into an interpreter stands behind its prompts; what it answers does not.
+# Input in an interpreter session follows its prompts; its output does not.
 _TYPED = re.compile(r"^(>>>|\.\.\.)(?: (.*))?$", re.MULTILINE)
 _COMPILES = re.compile(r"\b(?:compile|export|aoti?_\w+|_dynamo|_inductor)\b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_MOST_WORDS = 80  # of what a page shows of a fold, and of a line
-# What a rank says of one block, and of several.
+_MOST_WORDS = 80  # of the visible text of a fold, and of a line
+# How to describe a rank, for one block and for several.
 _IMPORTS = ("imports torch", "import torch")
 _WHY = {4: ("imports torch and compiles", "import torch and compile"), 3: _IMPORTS, 2: ("is Python", "are Python"), 1: _IMPORTS}
 
@@ -43,12 +43,12 @@ def parses(text: str) -> bool:
 
 
 def _rank(language: str, text: str) -> int:
-    """How sure it is that a block is the program; 0: it is none."""
+    """How likely it is that a block is the program; 0: it is not."""
     if not _PYTHON.fullmatch(language) or not text.strip():
         return 0
     torch = bool(IMPORTS_TORCH.search(text))
     if not parses(text):
-        # Half a program is still what the person meant, where nothing else is there; the run will say what is wrong with it.
+        # If there is nothing else, half a program is still what the person meant; the run will report what is wrong with it.
         return 1 if torch and language else 0
     if torch:
         return 4 if _COMPILES.search(text) else 3
@@ -56,7 +56,7 @@ def _rank(language: str, text: str) -> int:
 
 
 def _typed(text: str) -> str:
-    """What somebody typed in a session of an interpreter; empty where `text` is none."""
+    """The input of an interpreter session; empty if `text` is not one."""
     return "".join(f"{line[2] or ''}\n" for line in _TYPED.finditer(text)) if text.lstrip().startswith(">>>") else ""
 
 
@@ -65,10 +65,10 @@ def _ordinal(index: int) -> str:
 
 
 def find(body: str, *, torch_only: bool = False) -> Found | None:
-    """The program in a body: the first of the blocks that look most like one.
+    """The program in a `body`: the first of the blocks that look most like one.
 
-    One that imports torch and compiles comes before one that imports torch, that before other Python. `torch_only` is for
-    text that was not written to be run: nothing else will do.
+    Blocks that import torch and compile are preferred to those that only import torch, and these to other Python. `torch_only` is for text
+    that was not written to be run: then nothing else will do.
     """
     blocks = code_blocks(body)
     texts = [_typed(block.text) or block.text for block in blocks]
@@ -90,7 +90,7 @@ def find(body: str, *, torch_only: bool = False) -> Found | None:
 
 
 def _out_of_sight(text: str) -> str:
-    """What a reader does not see of the program `text` though the page shows it; empty where that is nothing."""
+    """The parts of the program `text` that a reader does not see although the page shows it; empty if there are none."""
     hidden = [(number, words) for number, line in enumerate(text.split("\n"), 1) if (words := unseen(line))]
     if not hidden:
         return ""

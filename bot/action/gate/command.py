@@ -27,20 +27,20 @@ _RUN_URL = re.compile(
 )
 _PYTHON = re.compile(r"3\.[0-9]{1,2}")
 _TORCH = re.compile(r"(?:nightly|[0-9]{1,2}\.[0-9]{1,2}(?:\.[0-9]{1,2})?(?:(?:a|b|rc|\.dev|\.post)[0-9]{1,10})?)(?:\+[a-z0-9]{1,20})?")
-# Phones make these of quotes and of two dashes, keyboards write blanks that a shell does not know.
+# Phones turn quotes and two dashes into these, and keyboards produce blanks that a shell does not know.
 _TYPOGRAPHY = {0x201C: '"', 0x201D: '"', 0x2018: "'", 0x2019: "'"} | {one: " " for one in range(0x10000) if chr(one).isspace()}
-# What looks most like another word than the one that is meant.
+# Words that look more like a different option than the one that is meant.
 _MEANT = {"gpu": "cuda"}
 _DASHES = re.compile(r"(?<!\S)[–—](?=[a-z])")
 
 
 class CommandSyntaxError(Exception):
-    """What is wrong with a command, in a sentence for the person who wrote it."""
+    """What is wrong with a command, in a sentence for its author."""
 
 
 @dataclass(frozen=True)
 class RunUrl:
-    """A run, or an attempt of it or a job in it, as an address says it."""
+    """A run, or an attempt of it or a job in it, as given by its address."""
 
     server: str
     repository: str
@@ -60,12 +60,12 @@ class Command:
 
 
 class _Once(argparse.Action):
-    """An option that may be given once: the last of two would win silently."""
+    """An option that may be given only once: otherwise the last of two would win silently."""
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None) -> None:
         if getattr(namespace, self.dest) is not None:
             raise CommandSyntaxError(f"{option} is given twice.")
-        if values == []:  # of `--option=--`, in which argparse saw the end of all options (python/cpython#109475)
+        if values == []:  # for `--option=--`, which argparse took for the end of all options (python/cpython#109475)
             raise CommandSyntaxError(f"{option}: expected one argument.")
         setattr(namespace, self.dest, values)
 
@@ -82,7 +82,7 @@ def _suggest(word: str, known: Sequence[str]) -> str:
 
 
 def _suggest_choice(message: str) -> str:
-    """For argparse's own words about a value that is none of those allowed."""
+    """A suggestion for argparse's message about a value that is not allowed."""
     found = re.match(r"(--[\w-]+): invalid choice: '([^']*)'", message)
     return _suggest(_MEANT.get(found[2].lower(), found[2]), _OPTIONS[found[1]]["choices"]) if found else ""
 
@@ -104,8 +104,8 @@ def _matching(pattern: re.Pattern[str], what: str) -> Any:
 
 
 def nodeid(text: str) -> str:
-    """A test's id that can stand in a command line. Raises argparse.ArgumentTypeError where it would be read as an option or a file of
-    options, or is not one line of printable text."""
+    """A test's id (`text`) that can be part of a command line. Raises argparse.ArgumentTypeError if it would be read as an option or a
+    file of options, or is not one line of printable text."""
     if not text or text.startswith(("-", "@")) or len(text) > 1000 or not text.isprintable():
         raise argparse.ArgumentTypeError(f"{text[:80]!r} is not a test's id, like tests/test_model.py::test_compiled")
     return text
@@ -144,14 +144,14 @@ def help_text() -> str:
         "again   the last command here once more\n"
         "doctor  look at this repository's set-up, and say what to change\n\n"
     )
-    # not format_help(): its width is the terminal's
+    # not format_help(), whose width is the terminal's
     rows = [(f"{name} {how.get('metavar') or '|'.join(how['choices'])}", how["help"]) for name, how in _OPTIONS.items()]
     width = max(len(left) for left, _ in rows)
     return first + "\n".join(f"{left:<{width}}  {right}" for left, right in rows) + "\n"
 
 
 def parse(line: str) -> Command:
-    """What stands behind the command on its line. Raises CommandSyntaxError where it is not understood."""
+    """Parse what follows the command on its `line`. Raises CommandSyntaxError if it is not understood."""
     if len(line) > MAX_LINE:
         raise CommandSyntaxError(f"The command is longer than {MAX_LINE} characters.")
     try:
@@ -162,7 +162,7 @@ def parse(line: str) -> Command:
     verb: Verb | None = None
     url: RunUrl | None = None
     for word in rest:
-        match = _RUN_URL.fullmatch(word.strip("<>"))  # in these Markdown makes a link of it
+        match = _RUN_URL.fullmatch(word.strip("<>"))  # Markdown makes a link of it inside these
         if word.startswith("-"):
             name = word.partition("=")[0]
             raise CommandSyntaxError(f"There is no option {name[:100]!r}.{_suggest(name, (*_OPTIONS, *VERBS))}")
@@ -186,17 +186,17 @@ def parse(line: str) -> Command:
     if test and url:
         raise CommandSyntaxError("Either a test or an address, not both.")
     if given.get("stage") == "auto":
-        given["stage"] = None  # set, so that it stands before another of the workflow or of an earlier command
+        given["stage"] = None  # set explicitly, so that it overrides that of the workflow or of an earlier command
     return Command(verb or "minify", url, test, RequestOptions(**given))
 
 
 def commands(body: str) -> tuple[Command, ...]:
-    """All commands in a comment with the text `body`, each once; empty where there is none. Raises CommandSyntaxError where one of them is
-    not understood, or they are too many."""
+    """All commands in a comment with the text `body`, without duplicates; empty if there are none. Raises CommandSyntaxError if one of
+    them is not understood, or if there are too many."""
     lines = command_lines(body)
     if len(lines) > MAX_COMMANDS:
         raise CommandSyntaxError(f"There are {len(lines)} commands in this comment; at most {MAX_COMMANDS} are taken.")
-    # each takes a machine; what is set as it is by itself may be otherwise in the workflow
+    # each one takes a machine; an option set to its default may differ from the workflow's
     parsed = tuple({(each, frozenset(each.options.model_fields_set)): each for each in map(parse, lines)}.values())
     if len(parsed) > 1:
         for command in parsed:

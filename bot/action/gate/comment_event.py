@@ -1,4 +1,4 @@
-"""What a comment asks for: `issue_comment` to requests, or to words for the person."""
+"""What a comment asks for: turns `issue_comment` into requests, or into an answer for the person."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Conversation:
         self._tables: list[str] = []
 
     def outcome(self) -> Decision:
-        """Requests, with the comment that says so; or a reply; or nothing. Raises GitHubError where GitHub does not answer what must be
-        known."""
+        """Requests, with the comment that announces them; or a reply; or nothing. Raises GitHubError if GitHub does not answer what must
+        be known."""
         body, author, wrong = self._comment.body, self._comment.user, None
         try:
             found = commands(body)
@@ -86,13 +86,13 @@ class Conversation:
             return self._reply("\n\n".join(filter(None, [said, *self._tables])), "confused", str(error))
 
     def _answered_before(self) -> bool:
-        """Whether another comment of the same person here has an answer of ours: each one costs a job, and readers their patience."""
+        """Whether another comment by the same person here has an answer of ours: each one costs a job, and readers their patience."""
         comments = self._api.comments(self._repository, self._issue)
         theirs = {comment.id for comment in comments if comment.user.id == self._comment.user.id} - {self._comment.id}
         answered = (event_of_comment(comment.body) or "" for comment in comments if self._api.is_ours(comment))
         return any(event.rpartition("-")[2] == str(number) for event in answered for number in theirs)
 
-    # words
+    # answers
 
     def _react(self, reaction: Reaction) -> None:
         react(self._api, self._repository, self._comment.id, reaction)
@@ -102,23 +102,23 @@ class Conversation:
 
     def _reply(self, body: str, reaction: Reaction, note: str) -> Decision:
         self._react(reaction)
-        # a run that somebody starts again may be refused, as for commits pushed since: what it found before is true all the same
+        # a run that is started again may be refused, for example because of commits pushed since, but its earlier findings are still true
         answer(self._api, self._repository, self._issue, self._key, self._settings.run_id, body, stays=notes.is_result)
         return Decision("refused", note=note)
 
     def _is_closed_to_us(self, comment: int | None) -> bool:
-        """Whether the result could not be posted either, where our first `comment` could not: no machine is kept busy for it."""
+        """Whether the result could not be posted either, given that our first `comment` could not: then no machine is kept busy for it."""
         if comment is not None:
             return False
         try:
             there = self._api.issue(self._repository, self._issue)
         except GitHubError as error:
             return error.status in (301, 404, 410)
-        # one that was handed over to another repository is another one there, to which GitHub leads
+        # an issue that was transferred to another repository is a different one there, to which GitHub redirects
         return there.locked or there.id != self._event.issue.id
 
     def _doctor(self) -> Decision:
-        """What can be seen of the set-up from here, and a request that looks at the machine; without an image there can be none."""
+        """What can be seen of the set-up from here, and a request that examines the machine; without an image there can be none."""
         self._react("eyes")
         lines = tuple(finding.line() for finding in set_up.examine(self._settings, self._api))
         if self._settings.lacks_image:
@@ -174,13 +174,13 @@ class Conversation:
                 changed = again.options.model_dump(exclude_unset=True)
                 again_as = tuple(replace(command, options=command.options.model_copy(update=changed)) for command in found)
                 if again.url or again.test:
-                    # in place of what was asked about then, not beside it
+                    # replaces what was asked about then, and is not added to it
                     again_as = tuple(replace(command, url=again.url, test=again.test) for command in again_as)
                 return again_as, comment.body, comment.user.login, comment.html_url
         raise Refusal("There is no earlier command here to do again.")
 
     def _of(self, command: Command, name: str, text: str, author: str, url: str, pull: PullRequest | None) -> tuple[Request, ...]:
-        """The requests of one command: mostly one."""
+        """The requests for one command; usually one."""
         if command.url is not None:
             return self._of_run(command, command.url, name, pull)
         body = self._event.issue.body
@@ -225,7 +225,7 @@ class Conversation:
         return self._of_red(command, name, checkout, self._whose(pull), red, pull.base.ref)
 
     def _of_disabled(self, command: Command, name: str, checkout: Checkout) -> Request:
-        """The request for the test that the issue switches off."""
+        """The request for the test that the issue disables."""
         failure = disabled.named_in(self._event.issue.title, self._event.issue.body)
         if failure is None:
             raise Refusal("The title names a test, but nothing here names its file. Add `--test FILE::CLASS::TEST`.")
@@ -241,7 +241,7 @@ class Conversation:
             raise elsewhere
         named = url.repository.lower() == self._repository.lower()
         try:
-            # under the name in the address, which may be an earlier one of this repository
+            # by the name in the address, which may be a former one of this repository
             run = self._api.run(url.repository, url.run)
         except GitHubError as error:
             if named and error.status == 404:
@@ -270,7 +270,7 @@ class Conversation:
     def _of_red(
         self, command: Command, name: str, checkout: Checkout, whose: CodeOrigin, runs: Sequence[Run], base: str, url: RunUrl | None = None
     ) -> tuple[Request, ...]:
-        """Requests for what failed in runs of CI, and the table of it for the comment."""
+        """Requests for what failed in runs of CI; also adds the table of it to the comment."""
         job, attempt = (url.job, url.attempt) if url is not None else (None, None)
         subjects = [
             ci_failures.Subject(run.id, run.workflow_id, run.created_at, base, job, checkout.repository, checkout.commit, attempt)
@@ -287,7 +287,7 @@ class Conversation:
         return of_groups(taken, [first.answer] * len(taken), first, self._settings)
 
     def _checkout(self, pull: PullRequest | None) -> Checkout:
-        """What would run beside the code: the head of the pull request, as it is now; else the default branch."""
+        """What would run together with the code: the current head of the pull request, otherwise the default branch."""
         if pull is None:
             return Checkout(self._repository, self._api.commit(self._repository, self._event.repository.default_branch))
         self._may_run(permissions.Head(pull.from_fork, self._api.pushed_at(self._repository, pull), gone=pull.head.repo is None))
@@ -302,7 +302,7 @@ class Conversation:
         return Answer(repository=self._repository, issue=self._issue, marker=self._marker, trigger=self._comment.id)
 
     def _whose(self, pull: PullRequest | None) -> CodeOrigin:
-        """Whose code a test of the checkout is."""
+        """Whose code a test in the checkout is."""
         if pull is None:
             return CodeOrigin(where="push", author=self._repository.partition("/")[0], trusted=True)
         return code_of_pull_request(self._api, self._repository, pull)
@@ -325,15 +325,15 @@ class Conversation:
 
 
 def _host(address: str) -> str:
-    """The machine in an address: GitHub leads on from `http:` and `www.`, which are in front of it where somebody typed it."""
+    """The host in an address: GitHub redirects from `http:` and `www.`, which somebody may have typed."""
     return address.lower().partition("://")[2].removeprefix("www.")
 
 
 def _late(runs: Sequence[Run]) -> str:
-    """A sentence where one of the `runs` may still turn red, as a page shows its jobs before it has ended."""
+    """A sentence if one of the `runs` may still turn red, since a page shows its jobs before it has ended."""
     return " CI has not ended yet." if any(run.status not in (None, "completed") for run in runs) else ""
 
 
 def _place(found: code_blocks.Found, url: str) -> dict[str, Any]:
-    """Of a program's origin what is said of its place: the page at `url`."""
+    """The location of a program, as part of its origin: the page at `url`."""
     return {"url": url or None, "note": found.note, "folded": found.folded}

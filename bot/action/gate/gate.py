@@ -1,4 +1,4 @@
-"""`torch-minify gate` and `torch-minify stop`: an event in; requests, or words for the person, out."""
+"""`torch-minify gate` and `torch-minify stop`: turns an event into requests, or into an answer for the person."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MAX_EVENT = 32 << 20
 
 
 def read_event(path: Path, name: str) -> AnyEvent:
-    """The event called `name` in the file at `path`; None for one of no interest. Raises InputError where the file does not hold such an
+    """The event called `name` in the file at `path`; None if it is of no interest. Raises InputError if the file does not contain such an
     event."""
     if name not in EVENTS:
         return None
@@ -49,8 +49,8 @@ def read_event(path: Path, name: str) -> AnyEvent:
 
 
 def decide(event: AnyEvent, settings: Settings, api: GitHub) -> Decision:
-    """What becomes of `event` in the repository that `settings` names, after asking `api` what must be known. Raises GitHubError where
-    GitHub does not answer what must be known."""
+    """Decide about `event` in the repository that `settings` name, after asking `api` what must be known. Raises GitHubError if GitHub
+    does not answer that."""
     if isinstance(event, IssueComment):
         return Conversation(event, settings, api).outcome()
     if isinstance(event, WorkflowRun):
@@ -65,7 +65,7 @@ def matrix(requests: tuple[Request, ...]) -> list[dict[str, Any]]:
             "index": index,
             "repository": request.repository,
             "commit": request.commit,
-            # by where the commit came from, never by names: a fork may be gone
+            # by where the commit came from, not by names alone: a fork may be gone
             "fork": request.fork or request.repository.lower() != request.answer.repository.lower(),
         }
         for index, request in enumerate(requests)
@@ -73,10 +73,10 @@ def matrix(requests: tuple[Request, ...]) -> list[dict[str, Any]]:
 
 
 def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> JobOutcome:
-    """Decide on `event` by `settings`, answer it through `api` and write the requests, if any, to `file`.
+    """Decide about `event` by `settings`, answer it through `api` and write the requests, if any, to `file`.
 
-    Without a `file` the job is to cancel what the `/minify stop` in `event` is about. Exit status: 0, 6 or 7 by the decision (always 0
-    in Actions); 1 if GitHub does not answer.
+    Without a `file`, the job cancels what the `/minify stop` in `event` is about. Exit status: 0, 6 or 7 by the decision (always 0 in
+    Actions); 1 if GitHub does not answer.
     """
     written = ""
     try:
@@ -90,7 +90,7 @@ def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> 
     except GitHubError as error:
         return failed(event, settings, api, words_for(error))
     except Exception:
-        # whatever it is, the person who asked must not wait for nothing
+        # whatever it is, the person who asked must not wait in vain
         log.exception(FAULT)
         return failed(event, settings, api, OURS)
     count = len(decision.requests)
@@ -99,7 +99,7 @@ def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> 
         outputs={
             "outcome": decision.status,
             "matrix": json.dumps(matrix(decision.requests)),
-            # never empty: GitHub hands on nothing in place of what holds a secret, and an empty image would be no container
+            # never empty: GitHub passes nothing in place of an output that contains a secret, and an empty image would mean no container
             "image": settings.job_image or "none",
             "request-sha256": request_file.sha256(written) if written else "",
         },
@@ -109,7 +109,7 @@ def run(event: AnyEvent, settings: Settings, api: GitHub, file: Path | None) -> 
 
 
 def words_for(error: GitHubError | InputError) -> str:
-    """What whoever asked is told of `error`, which is logged."""
+    """What to tell whoever asked about `error`, which is logged."""
     if isinstance(error, InputError):
         log.error("torch-minify: %s", error)
         return f"{code(str(error), 1000)}."
@@ -117,12 +117,12 @@ def words_for(error: GitHubError | InputError) -> str:
     if error.status is None or not 400 <= error.status < 500:
         return "GitHub did not answer."
     said = f"GitHub refused it: {code(str(error), 300)}."
-    # its words to the token of a job, or of a person
+    # GitHub's words for the token of a job, or of a person
     return f"{said} {_LACKS}" if error.status == 403 and "Resource not accessible by" in str(error) else said
 
 
 def failed(event: AnyEvent, settings: Settings, api: GitHub, why: str) -> JobOutcome:
-    """Say to whom `event` came from that it did not work, and `why`, where `api` still takes that; in the summary in any case.
+    """Tell whoever caused `event` that it did not work, and `why`, if `api` still accepts that; in any case in the summary.
 
     `settings` name the run.
     """
@@ -134,7 +134,7 @@ def failed(event: AnyEvent, settings: Settings, api: GitHub, why: str) -> JobOut
 
 
 def _say(event: IssueComment, settings: Settings, api: GitHub, body: str) -> None:
-    """Answer `event` with `body`, but never over an answer that is there: an event may be delivered again."""
+    """Answer `event` with `body`, but never over an existing answer, since an event may be delivered again."""
     event_key = key(settings.name, f"comment-{event.comment.id}")
     try:
         known = api.own_comment(settings.repository, event.issue.number, beginning(event_key))
@@ -146,7 +146,7 @@ def _say(event: IssueComment, settings: Settings, api: GitHub, body: str) -> Non
 
 
 def _asks(event: IssueComment) -> bool:
-    """Whether a person wrote a command: nobody else is told of our faults."""
+    """Whether a person wrote a command: nobody else is told about our faults."""
     try:
         return event.action == "created" and not event.comment.user.is_bot and bool(command_lines(event.comment.body))
     except Exception:

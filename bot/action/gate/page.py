@@ -1,8 +1,8 @@
 """What the page of an issue or a comment shows: lines that are commands, blocks of code, and the text with its links.
 
-The Markdown is read by GitHub's own parser, cmark-gfm, and what that makes of it by a parser of the HTML standard, so that a command in a
-code block, in a quotation, a fold or a comment of HTML is none, and that no program is taken of which a reader sees nothing: whoever asks
-for it has looked at the page.
+GitHub's own parser, cmark-gfm, reads the Markdown, and a parser of the HTML standard reads the result. So a command in a code block, a
+quotation, a fold or an HTML comment does not count, and no program is taken that a reader cannot see: whoever asks for it has looked at
+the page.
 """
 
 from __future__ import annotations
@@ -19,54 +19,54 @@ import nh3
 from cmarkgfm.cmark import Options
 
 COMMAND = "/minify"
-# GitHub takes no longer bodies; what a parser does with more is not worth knowing.
+# GitHub accepts no longer bodies, and parsers should not see them.
 MAX_BODY = 70_000
 
-# What takes no room, and comes with what is copied from elsewhere.
+# Characters without width that come with copied text.
 _UNSEEN = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"
-# Of that, what people put before a command of which they only speak: no bot takes it then.
+# Those that people put before a command which they only mention: then no bot should take it.
 _SPOKEN = "\u200b\u2060"
 _ROWS = re.compile(r"\r\n?|\n")
 _BEGINS = re.compile(rf"(?:(?![{_SPOKEN}])[\s{_UNSEEN}])*{re.escape(COMMAND)}(?=[\s{_UNSEEN}]|$)")
 _AROUND = "".join(one for one in map(chr, range(0x10000)) if one.isspace() or re.match(f"[{_UNSEEN}]", one))
-# Columns are those of the row in UTF-8.
+# Columns count the row's UTF-8 bytes.
 _PLACE = re.compile(r"([0-9]{1,6}):([0-9]{1,6})-")
 _FENCE = re.compile(rb"```|~~~")
 _OPTIONS = Options.CMARK_OPT_UNSAFE | Options.CMARK_OPT_FOOTNOTES | Options.CMARK_OPT_SOURCEPOS
 
-# A tag or a comment of HTML that all parsers end where it seems to end. What begins otherwise may hide what follows, as an open quotation
-# mark does. A value without quotation marks ends where HTML has it end, at a blank or the tag's end: to try each slash in it as another end
-# has no end itself.
+# An HTML tag or comment that all parsers end where it seems to end. Anything that begins differently may hide what follows, as an open
+# quotation mark does. An unquoted value ends where HTML ends it, at a blank or at the end of the tag; trying each slash in it as another
+# end would take forever.
 _WHOLE = re.compile(
     r"<(?:(/?[a-z][^\s/<>]*)(?:[\s/]+[^\s/<>=]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s\"'<>][^\s<>]*(?=[\s>])|(?=>)))?)*[\s/]*|!--(?!-?>)(?:(?!--!?>|<!--).)*--)>",
     re.IGNORECASE | re.DOTALL,
 )
 _BEGUN = re.compile(r"<[a-z/!?]", re.IGNORECASE)
-# Elements whose content a page does not show, or not all parsers: `rp` GitHub lets through (gjtorikian/html-pipeline,
-# sanitization_filter.rb), of the last nine it makes text in the most common forms alone (github/cmark-gfm, extensions/tagfilter.c).
+# Elements whose content a page does not show, or not with all parsers: GitHub lets `rp` through (gjtorikian/html-pipeline,
+# sanitization_filter.rb), and turns the last nine into text only in their most common forms (github/cmark-gfm, extensions/tagfilter.c).
 _HIDING = frozenset(
     {"rp", "template", "select", "svg", "math", "noscript", "object", "video", "audio", "canvas", "frameset"}
     | {"title", "textarea", "style", "xmp", "iframe", "noembed", "noframes", "script", "plaintext"}
 )
-# Elements without an end.
+# Elements without an end tag.
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"})
-# Those that are opened again in each paragraph behind them until they end. The more is open, the longer a parser looks for what a tag
+# Elements that are reopened in each following paragraph until they end. The more are open, the longer a parser searches for what a tag
 # ends.
 _REOPENED = frozenset({"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"})
 _MOST_REOPENED = 50
 _MOST_OPEN = 1_000
-# Beside these a page keeps the words of an element. None of them hides what is in it.
+# Of all other elements a page keeps only the words. None of these hides its content.
 _IN_LINES = {"a", "code", "del", "kbd", "q", "s", "samp", "strike", "tt"}
 _KEPT = _IN_LINES | {"blockquote", "br", "details", "div", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"}
 _KEPT |= {"section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul"}
 _PLACED = {"data-sourcepos"}
 _KEPT_ATTRIBUTES = {"a": {"href"}, "details": {"open"}, "p": _PLACED, "h1": _PLACED, "h2": _PLACED, "pre": {"lang", *_PLACED}}
-# Where a command is one; it may stand right behind the HTML of a fold, in no element at all. Of its line a line of dashes below makes a
-# heading, but is meant as a rule. A list goes on in the line below it, where that is not indented as what belongs to the list is.
+# Where a command counts; it may also directly follow the HTML of a fold, in no element at all. A line of dashes below it makes its line a
+# heading, but is meant as a rule. A list continues in the line below it, unless that is indented as part of the list is.
 _LINES = frozenset({"p", "h1", "h2"})
 _LISTS = frozenset({"ul", "ol", "li"})
-# How each of GitHub's notifications ends; and a line with which a mail program begins what it answers: a rule, or the sender, of whose
-# address GitHub has made stars.
+# How each of GitHub's notifications ends; and a line with which a mail program begins the quoted mail: a rule, or the sender, whose address
+# GitHub has replaced with stars.
 _MAILED = re.compile(r"^[^>\n]{0,200}(?:\bReply to this email directly\b|\bYou are receiving this because\b)", re.MULTILINE)
 _ORIGINAL = re.compile(r"^(?:[^>\n]{0,300}(?:\*{3}@\*{3}\.\*{3}|\bnotifications@)|_{10,}|-{2,} ?Original )", re.MULTILINE)
 # An address as people read it, with a path, which may be cut off.
@@ -75,8 +75,8 @@ _WRITTEN = re.compile(r"(?<![\w.-])(?:[\w-]{1,63}\.){1,9}[a-z]{2,20}/[^\s…]{1,
 
 @dataclass(frozen=True)
 class CodeBlock:
-    """A fenced code block: the first word of what stands behind the fence, in lower case, and the text; where it lies in a closed fold,
-    the words that the page shows of that."""
+    """A fenced code block: the first word after the fence, in lower case, and the text; inside a closed fold, also the words that the page
+    shows for it."""
 
     language: str
     text: str
@@ -84,7 +84,7 @@ class CodeBlock:
 
 
 def _sure(page: str) -> str:
-    """The beginning of a page of cmark-gfm's that all parsers of HTML read alike, and in time. Text comes escaped from there."""
+    """The beginning of a page from cmark-gfm that all HTML parsers read alike, and in time. cmark-gfm escapes text."""
     at, depth, opened = page.find("<"), 0, Counter[str]()
     while at >= 0:
         tag = _WHOLE.match(page, at)
@@ -108,7 +108,7 @@ def _leads_there(words: str, href: str) -> bool:
 
 
 class _Page(HTMLParser):
-    """What a page shows outside of quotations. With a `mark`, a command's line begins with that and its number."""
+    """What a page shows outside of quotations. With a `mark`, the line of a command begins with the mark and the command's number."""
 
     def __init__(self, body: str, mark: str = "") -> None:
         super().__init__(convert_charrefs=True)
@@ -116,11 +116,11 @@ class _Page(HTMLParser):
         self._rows = [row.encode() for row in _ROWS.split(text.removeprefix("\ufeff"))]
         self._mark = re.compile(rf"^[\s{_UNSEEN}]*/{mark}([0-9]+)x", re.MULTILINE) if mark else None
         self._open: list[tuple[str, dict[str, str | None]]] = []
-        self._opened: Counter[str] = Counter()  # of those, how many of each name
-        self._summaries: dict[int, str] = {}  # of closed folds, by their places among what is open
+        self._opened: Counter[str] = Counter()  # number of open elements by name
+        self._summaries: dict[int, str] = {}  # of closed folds, by their index among the open elements
         self._code = ""
         self._link: list[str] = []
-        self.commands: list[tuple[int, bool]] = []  # with whether it stands in a list
+        self.commands: list[tuple[int, bool]] = []  # with whether it is in a list
         self.blocks: list[CodeBlock] = []
         self.parts: list[str] = []
         html = cmarkgfm.github_flavored_markdown_to_html(text, options=_OPTIONS)
@@ -150,8 +150,8 @@ class _Page(HTMLParser):
         if self._within("blockquote"):
             return
         if tag == "a":
-            # A link without words is none to a reader; of those of a file one is a letter. Nor is one whose words are an address that it
-            # does not lead to. An address within another leads nowhere.
+            # A reader does not see a link without words; for the link to a file, one is a letter. Links whose words are an address to which
+            # they do not lead do not count either. An address inside another leads nowhere.
             shown, href = "".join(self._link), attributes.get("href") or ""
             seen = re.search("[A-Za-z0-9]", shown) is not None and _leads_there(shown, href)
             begins, _, rest = href.partition("://")
@@ -177,7 +177,7 @@ class _Page(HTMLParser):
             self.parts.append(data)
 
     def _fenced(self, attributes: dict[str, str | None]) -> bool:
-        """Whether a block of code stands in a fence, which need not name a language."""
+        """Whether a code block is fenced; a fence does not need to name a language."""
         place = _PLACE.match(attributes.get("data-sourcepos") or "")
         if attributes.get("lang") or place is None:
             return bool(attributes.get("lang"))
@@ -186,15 +186,15 @@ class _Page(HTMLParser):
 
 
 def _answer(body: str) -> str:
-    """The `body` without the mail that it answers, where a mail program has put that below it and quoted nothing.
+    """The `body` without the mail that it answers, if a mail program has appended that without quoting it.
 
-    GitHub's page folds that away. It is a comment of somebody else's, with its commands and its program.
+    GitHub's page folds it away. It is somebody else's comment, with its own commands and program.
     """
     footer = _MAILED.search(body)
     if footer is None:
         return body
     begins = _ORIGINAL.search(body, 0, footer.start())
-    # without a beginning nobody knows what of it is the answer
+    # without its beginning, nobody knows which part is the answer
     return body[: begins.start()] if begins else ""
 
 
@@ -203,7 +203,7 @@ def command_lines(body: str) -> tuple[str, ...]:
     body = _answer(body)
     if COMMAND not in body:
         return ()
-    # What is sought in the page stands for one row of the text, so that its words are taken as they were written.
+    # Each mark in the page stands for one row of the text, so that its words are taken as they were written.
     mark, rows = COMMAND[1:] + secrets.token_hex(8) + "x", _ROWS.split(body[:MAX_BODY])
     rests: list[str] = []
     indented: set[int] = set()
@@ -223,5 +223,5 @@ def code_blocks(body: str) -> tuple[CodeBlock, ...]:
 
 
 def shown_text(body: str) -> str:
-    """The text of `body` outside quotations that a reader sees; in place of a link's words the address that it leads to."""
+    """The text of `body` outside quotations that a reader sees; the words of a link are replaced by its address."""
     return "".join(_Page(_answer(body)).parts)

@@ -22,7 +22,7 @@ class Head:
 
 @dataclass(frozen=True)
 class ForkPolicy:
-    """The environment in which code from forks may run, and whether somebody has to approve what runs there."""
+    """The environment in which code from forks may run, and whether runs there need approval."""
 
     environment: str = ""
     protected: bool = False
@@ -34,7 +34,7 @@ class Allowed:
 
 @dataclass(frozen=True)
 class Refused:
-    """No, and why: words of ours, for people."""
+    """No, and why: our words, for people."""
 
     reason: str
 
@@ -46,7 +46,7 @@ class Ignored:
 def may_ask(author: User, sender: User, permission: str) -> Allowed | Refused | Ignored:
     """Whether `author`, who has that `permission`, may have code run by a comment about which `sender` sent the event.
 
-    The sender must be the author: on an edit the sender is whoever edited, and would lend their own rights to words of another.
+    The sender must be the author: for an edit, the sender is the editor, who would lend their own rights to somebody else's words.
     """
     if author.is_bot or author.id != sender.id or author.id == 0:
         return Ignored()
@@ -59,10 +59,10 @@ def may_ask(author: User, sender: User, permission: str) -> Allowed | Refused | 
 
 
 def may_run(head: Head, policy: ForkPolicy, asked_at: datetime | None) -> Allowed | Refused:
-    """Whether the code at `head` of a pull request may run under `policy`, asked for at `asked_at`; None: by no person.
+    """Whether the code at `head` of a pull request may run under `policy`, asked for at `asked_at` (None: not by a person).
 
-    A commit that was pushed after the request is not what the person saw; GitHub tells times in whole seconds. Where it does not say when
-    it was pushed, a fork's is refused: nobody with write permission stands behind it.
+    A commit that was pushed after the request is not what the person saw; GitHub reports times in whole seconds. If it does not say when a
+    fork's commit was pushed, it is refused: nobody with write permission vouches for it.
     """
     if head.pushed_at is not None and asked_at is not None and head.pushed_at >= asked_at:
         return Refused("New commits were pushed after the request, or in the same second. Look at them, then ask again.")

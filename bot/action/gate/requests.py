@@ -1,4 +1,4 @@
-"""Requests, made of what an event asks for and what the repository's settings say."""
+"""Makes requests from what an event asks for and from the repository's settings."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from bot.models.failure import Stage
 from bot.models.request import Answer, Cause, CodeOrigin, Request, RequestOptions
 from bot.units import duration
 
-# Of the input `test-command`.
+# The default of the input `test-command`.
 DEFAULT_COMMAND = "pytest {nodeid}"
-# Of a group, as many are told of.
+# Maximum number of tests listed for a group.
 MOST_TESTS = 100
 DecisionStatus = Literal["requests", "stop", "refused", "nothing"]
 
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of an event. `note` is for the log and the summary; ours, or escaped."""
+    """What became of an event. `note` is for the log and the summary; it is ours, or escaped."""
 
     status: DecisionStatus
     requests: tuple[Request, ...] = ()
@@ -53,16 +53,16 @@ class Checkout:
 
     @classmethod
     def of(cls, own: Repository, source: Repository | None, commit: str, *, fork: bool) -> Checkout:
-        """A `commit` from the repository `source`, by a `fork` or by nobody but the `own` one, which has there the name of the event."""
+        """A `commit` from the repository `source` if it comes from a `fork`, otherwise from our `own` one, under the name in the event."""
         return cls(source.full_name if fork and source is not None else own.full_name, commit, fork)
 
 
 class Refusal(Exception):
-    """Something that was asked for is not done; the words are for the person."""
+    """A request that is refused; the message is for the person."""
 
 
 def check_set_up(settings: Settings) -> None:
-    """Make sure that what `settings` say of the job that minifies can be. Raises Refusal where the job would have no image, a system on
+    """Make sure that what `settings` say about the minify job is possible. Raises Refusal if the job would have no image, a system on
     which it cannot run, or a container that does not start."""
     if settings.mode == "gate" and (wrong := wrong_system(settings)):
         raise Refusal(f"The workflow's input `runner` is {settings.runner_label}, and {wrong}.")
@@ -76,8 +76,8 @@ def check_set_up(settings: Settings) -> None:
 
 
 def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
-    """The options `given` in a command, and for the others the defaults in `settings`. Raises Refusal where the job would be ended before
-    the time that is asked for is over."""
+    """The options `given` in a command, with the defaults in `settings` for the others. Raises Refusal if the job would be ended before
+    the requested time is over."""
     stage = None if settings.stage == "auto" else Stage(settings.stage)
     defaults = RequestOptions(stage=stage, accuracy=settings.accuracy, device=settings.device or None, budget=duration(settings.budget))
     options = defaults.model_copy(update=given.model_dump(exclude_unset=True))
@@ -91,7 +91,7 @@ def options_with(given: RequestOptions, settings: Settings) -> RequestOptions:
 
 
 def template_of(settings: Settings) -> CommandTemplate:
-    """How tests are run, by `settings`. Raises Refusal where the engine could not run that."""
+    """How tests are run, by `settings`. Raises Refusal if the engine could not run that."""
     try:
         return parse(settings.test_command)
     except TemplateError as error:
@@ -99,33 +99,33 @@ def template_of(settings: Settings) -> CommandTemplate:
 
 
 def program_of(test: str | None, settings: Settings) -> dict[str, Any]:
-    """The fields of a request that say how `test` is run by `settings`, and where; None: a script runs there. Raises Refusal where the
-    engine could not run that."""
+    """The fields of a request that say how and where `test` is run by `settings`; None: where a script runs. Raises Refusal if the engine
+    could not run that."""
     if test is None:
         return {"directory": settings.working_directory}
     template = template_of(settings)
     directory = directory_of(settings)
-    # in our own tables, too, a test is named from the checkout on
+    # our own tables, too, name a test by its path from the checkout
     argument = _argument(test.removeprefix(f"{directory}/")) if directory and test.startswith(f"{directory}/") else test
     return {"command": template.command(argument), "directory": directory, "launcher": template.launcher}
 
 
 def directory_of(settings: Settings) -> str:
-    """The directory of the checkout in which tests run, by `settings`. Raises Refusal where the engine could not run them."""
+    """The directory of the checkout in which tests run, by `settings`. Raises Refusal if the engine could not run them."""
     directory = str(PurePosixPath(settings.working_directory, template_of(settings).directory))
     return "" if directory == "." else directory
 
 
 def _argument(test: str) -> str:
-    """The id of a `test`, of whose path a part was taken away: what is left may be an option, or a file of options, by itself."""
+    """The id of a `test` from whose path a part was removed: the rest may look like an option, or a file of options."""
     return f"./{test}" if test.startswith(("-", "@")) else test
 
 
 def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
-    """What a request holds of the one failing test `failure`: how it is run by `settings`, and what CI showed.
+    """The fields of a request for the failing test `failure`: how it is run by `settings`, and what CI showed.
 
-    The log's own command, which counts from the checkout, is preferred to the default of the input, not to what somebody wrote there; its
-    variables stand before both. Raises Refusal where the engine could not run that.
+    The log's own command, relative to the checkout, is preferred to the default of the input, but not to what somebody wrote there; its
+    variables come before both. Raises Refusal if the engine could not run that.
     """
     fields = program_of(failure.test, settings)
     directory = fields["directory"]
@@ -133,7 +133,7 @@ def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
         test = posixpath.relpath(failure.file, directory) + failure.test[len(failure.file) :]
         fields["command"] = template_of(settings).command(_argument(test))
     hint = settings.test_command == DEFAULT_COMMAND and not directory
-    shown = None if failure.gone else sign(failure)  # else what kills it here would be another failure
+    shown = None if failure.gone else sign(failure)  # otherwise, what kills it here would count as another failure
     return {
         **fields,
         "command": failure.command(fields["command"], prefer_hint=hint),
@@ -143,7 +143,7 @@ def of_failure(failure: Failure, settings: Settings) -> dict[str, Any]:
 
 
 def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request, settings: Settings) -> tuple[Request, ...]:
-    """A request for each group in `chosen`, like `first` but for its test; `answers` has one for each, `settings` the command."""
+    """A request for each group in `chosen`, like `first` except for its test; `answers` has one for each, `settings` the command."""
     return tuple(
         first.model_copy(
             update={
@@ -151,7 +151,7 @@ def of_groups(chosen: Sequence[Group], answers: Sequence[Answer], first: Request
                 **of_failure(group.first, settings),
                 "answer": answer,
                 "tests": _named(group),
-                # once for each comment
+                # once per comment
                 "causes": first.causes if number == 1 or answer != answers[0] else (),
             }
         )
@@ -164,12 +164,12 @@ def _named(group: Group) -> tuple[str, ...]:
 
 
 def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
-    """What people see of the causes `found` in a red run, of which those in `chosen` are minimized."""
+    """What people see of the causes `found` in a red run; those in `chosen` are minimized."""
     return [
         Cause(
             verdict=group.verdict,
             reason=group.reason,
-            # of a process that died nobody knows of what the signature holds a signal that it need not have been
+            # for a process that died, the signature contains a signal that may not have been the real one
             failure=line_of(group.signature) if group.signature and not group.first.gone else redact(group.first.note or group.first.name),
             tests=_named(group),
             taken=group in chosen,
@@ -179,14 +179,14 @@ def rows(found: Sequence[Group], chosen: Sequence[Group]) -> list[Cause]:
 
 
 def may_write(api: GitHub, repository: str, user: User) -> bool:
-    """Whether `user` has write permission for the `repository`, as `api` knows."""
+    """Whether `user` has write permission for the `repository`, according to `api`."""
     return not user.is_bot and api.permission(repository, user) in WRITERS
 
 
 def code_of_pull_request(api: GitHub, repository: str, pull: PullRequest, *, stacked: bool = False) -> CodeOrigin:
-    """The origin of the code of a pull request; `stacked`: of a merge queue's commit, made upon what may be somebody else's.
+    """The origin of the code of a pull request (`pull`); `stacked`: of a merge queue's commit, which may be based on somebody else's.
 
-    Who may push to the `repository` itself has write permission; of a fork's author `api` is asked.
+    Whoever may push to the `repository` itself has write permission; for the author of a fork, `api` is asked.
     """
     fork = f"from the fork {pull.head.repo.full_name if pull.head.repo else 'that is gone'}" if pull.from_fork else None
     note = ", ".join(filter(None, [fork, "with what may be before it in the merge queue" if stacked else None])) or None
@@ -195,10 +195,11 @@ def code_of_pull_request(api: GitHub, repository: str, pull: PullRequest, *, sta
 
 
 def is_foreign(api: GitHub, repository: Repository, run: Run, pull: PullRequest | None) -> bool:
-    """Whether there is code in `run`, which tries `pull` if that is known, that does not come from `repository`.
+    """Whether `run`, which tries `pull` if that is known, contains code that does not come from `repository`.
 
-    A merge queue's branch is the repository's own, what it tries need not be. It holds what is before that in the queue as well (GitHub's
-    documentation of the merge queue), of which nothing is said: so it has to stand on the branch that it is for, as `api` knows.
+    A merge queue's branch belongs to the repository, but what it tries may not. It also contains what is before that in the queue
+    (GitHub's documentation of the merge queue), about which nothing is known: so it has to be based on its target branch, according to
+    `api`.
     """
     if not repository.is_same(run.head_repository):
         return True

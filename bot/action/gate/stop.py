@@ -1,4 +1,4 @@
-"""`/minify stop`: the runs that belong to the requests of an issue are cancelled."""
+"""`/minify stop`: cancels the runs for the requests of an issue."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from bot.action.settings import Settings
 
 log = logging.getLogger(__name__)
 
-# of the last comments: what is older has ended
+# of the last comments; older runs have ended
 MOST_RUNS = 20
-# A command that has no answer after this time gets none.
+# A command without an answer after this time will not get one.
 UNREAD = timedelta(hours=1)
 
 
 def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
-    """Cancel through `api` what runs for the issue in `event`, except our own run in `settings`, and say so.
+    """Cancel through `api` what runs for the issue in `event`, except our own run in `settings`, and report it.
 
-    The command and the right to give it are looked at again. Raises GitHubError where GitHub does not answer what must be known.
+    The command and the permission to give it are checked again. Raises GitHubError if GitHub does not answer what must be known.
     """
     author, repository, issue = event.comment.user, event.repository.full_name, event.issue.number
     try:
@@ -49,7 +49,7 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
             try:
                 stopped += _cancel(api, repository, run, own, event.comment.created_at)
             except GitHubError as error:
-                # one that cannot be ended does not keep the others running
+                # one that cannot be stopped must not keep the others running
                 log.error("the run %d was not stopped: %s", run, error)
                 refused += 1
         body = reason = notes.stopped(stopped, refused=refused, unread=_unread(api, event, settings.name))
@@ -59,13 +59,13 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
 
 
 def _runs(api: GitHub, repository: str, issue: int, own: int) -> list[int]:
-    """The runs that our comments on an issue name, the newest first, each once."""
+    """The runs that our comments on an issue name, newest first, without duplicates."""
     named = [run_of_comment(comment.body) for comment in api.comments(repository, issue) if api.is_ours(comment)]
     return list(dict.fromkeys(run for run in reversed(named) if run is not None and run != own))[:MOST_RUNS]
 
 
 def _unread(api: GitHub, event: IssueComment, name: str) -> bool:
-    """Whether a command on the issue in `event` has no answer of the call `name` yet: no comment of ours names its run."""
+    """Whether a command on the issue in `event` has no answer yet by the call `name`: no comment of ours names its run."""
     repository = event.repository.full_name
     comments = api.comments(repository, event.issue.number)
     answered = {event_of_comment(comment.body) for comment in comments if api.is_ours(comment)}
@@ -75,7 +75,7 @@ def _unread(api: GitHub, event: IssueComment, name: str) -> bool:
         and abs(event.comment.created_at - comment.created_at) < UNREAD
         and key(name, f"comment-{comment.id}") not in answered
         and command_lines(comment.body)
-        # of others only the first is answered
+        # only the first command of people without permission is answered
         and _may_ask(api, repository, comment.user)
         for comment in comments
     )
@@ -87,8 +87,8 @@ def _may_ask(api: GitHub, repository: str, user: User) -> bool:
 
 
 def _cancel(api: GitHub, repository: str, run: int, own: Run | None, since: datetime) -> bool:
-    """Whether a run ends by a command of the time `since`: of two calls of the workflow, which both answer it, the other may have been
-    first."""
+    """Whether a run ends because of a command at the time `since`: if two calls of the workflow answer it, the
+    other may have been first."""
     found = _find(api, repository, run)
     if found is None or not _is_ours(found, own):
         return False
@@ -98,9 +98,9 @@ def _cancel(api: GitHub, repository: str, run: int, own: Run | None, since: date
 
 
 def _is_ours(run: Run, own: Run | None) -> bool:
-    """Whether `run` minifies: other workflows write under our login as well, and might name a run of theirs.
+    """Whether `run` minifies: other workflows use our login as well, and might name one of their runs.
 
-    It calls the workflow that ours calls; where that calls none, as with the single job, it began as ours do.
+    It calls the same workflow as ours; if ours calls none, as with the single job, it was triggered in the same way.
     """
     if own is not None and own.called():
         return bool(own.called() & run.called())
