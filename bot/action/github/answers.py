@@ -1,4 +1,4 @@
-"""Answers of GitHub's, read: one that is not what it always is is an error of GitHub's."""
+"""Reads GitHub's answers: an unexpected answer is an error of GitHub's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R", bound=Resource)
 
 
 def read(kind: type[R], data: Any) -> R:
-    """The `data` of an answer as the resource `kind`. Raises GitHubError where it is none."""
+    """The `data` of an answer as the resource `kind`. Raises GitHubError if it is not one."""
     try:
         return TypeAdapter(kind).validate_python(data)
     except ValidationError as error:
@@ -24,7 +24,7 @@ def read(kind: type[R], data: Any) -> R:
 
 @contextmanager
 def wrong_keys() -> Iterator[None]:
-    """An answer that lacks what it always has is an error of GitHub's, not of ours: raises GitHubError."""
+    """An answer without the usual keys is an error of GitHub's, not of ours: raises GitHubError."""
     try:
         yield
     except (KeyError, TypeError, AttributeError) as error:

@@ -1,4 +1,4 @@
-"""GitHub's REST API, in the few calls that are made here."""
+"""GitHub's REST API, limited to the calls that are made here."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _open_at(listed: Sequence[PullRequest], commit: str) -> Sequence[PullRequest
 
 
 def _account(data: Mapping[str, Any]) -> Any:
-    """Whose permission an answer tells, by the number of the account; None where it does not say."""
+    """The account number whose permission an answer reports; None if it does not say."""
     user = data.get("user")
     return user.get("id") if isinstance(user, dict) else None
 
@@ -58,45 +58,46 @@ def _repo(repository: str) -> str:
 
 
 class GitHub:
-    """All that is asked of GitHub through `http`. `login` is who the token belongs to; asked for where it is not known.
+    """All requests to GitHub, through `http`. `login` is the owner of the token; GitHub is asked if it is not given.
 
-    Everywhere `repository` is `owner/name`, `issue` the number of an issue or pull request, `comment` the id of a comment, `marker`
-    the hidden first line by which ours are found again, `body` Markdown, `run` the id of a workflow run, `commit` a full hash.
-    Every method may raise `GitHubError`.
+    Everywhere, `repository` is `owner/name`, `issue` the number of an issue or pull request, `comment` the id of a comment, `marker` the
+    hidden first line by which our comments are found again, `body` Markdown, `run` the id of a workflow run, `commit` a full hash. Every
+    method may raise `GitHubError`.
     """
 
     def __init__(self, http: Transport, login: str | None = None) -> None:
         self._http, self._login = http, login
 
     def at_once(self) -> GitHub:
-        """The same GitHub, asked once and given up on soon: for what is an ornament."""
+        """The same GitHub, asked only once and given up on soon: for decoration."""
         return GitHub(self._http.at_once(), self._login)
 
     def _all(self, kind: type[R], path: str, parameters: Mapping[str, Any] | None = None, key: str = "", limit: int = 10) -> list[R]:
         return [read(kind, data) for data in self._http.pages(path, parameters, key, limit)]
 
     def now(self) -> datetime:
-        """The time by GitHub's clock, with which its times can be compared; this machine's may be wrong."""
+        """The time by GitHub's clock, which can be compared with its timestamps; this machine's may be wrong."""
         return datetime.fromtimestamp(self._http.now(), timezone.utc)
 
     # answering
 
     def login(self) -> str:
-        """Who we are: `github-actions[bot]` where the token may not ask."""
+        """Who we are: `github-actions[bot]` if the token may not ask."""
         if self._login is None:
             try:
                 self._login = read(User, self._http.ask("GET", "/user")).login
             except GitHubError as error:
                 if error.status not in (401, 403, 404):
                     raise
-                # an App's token may ask there alone, as that of a workflow may
+                # an App's token may only ask there, like that of a workflow
                 self._login = self._http.viewer() or ACTIONS_LOGIN
         return self._login
 
     def is_ours(self, comment: Comment) -> bool:
-        """Whether we wrote `comment`. GitHub takes a login in any case, so an input may have it in another, or an App's name for it.
+        """Whether we wrote `comment`. GitHub accepts a login in any case, so an input may have it in another case, or an App's name for
+        it.
 
-        No App is called as somebody else's account is (GitHub's documentation of registering an App).
+        No App has the name of somebody else's account (GitHub's documentation of registering an App).
         """
         ours = self.login().lower()
         return comment.user.login.lower() in (ours, f"{ours}[bot]")
@@ -106,14 +107,14 @@ class GitHub:
         return self._all(Comment, f"{_repo(repository)}/issues/{issue}/comments", limit=50)
 
     def recent_comments(self, repository: str, since: datetime) -> Sequence[Comment]:
-        """The comments on all issues that were written or edited since `since`, the newest first; of very many not all."""
+        """The comments on all issues that were written or edited since `since`, newest first; not all of them if there are very many."""
         wanted = {"since": since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "desc"}
         return self._all(Comment, f"{_repo(repository)}/issues/comments", wanted, limit=100)
 
     def own_comment(self, repository: str, issue: int, marker: str, hint: int | None = None) -> Comment | None:
         """Our own comment whose body begins with `marker`.
 
-        `hint` is the id that it may have, by what others may have written: that one is looked at first, since a list may lag behind.
+        `hint` is its possible id, which may come from others: that one is tried first, since a list may lag behind.
         """
         if hint is not None:
             with suppress(GitHubError):  # then by the list
@@ -125,9 +126,9 @@ class GitHub:
     def upsert_comment(
         self, repository: str, issue: int, marker: str, body: str, comment: int | None = None, hint: int | None = None
     ) -> Comment:
-        """Write `body` into the comment `comment`, else into the one with the marker, else into a new one; never two.
+        """Write `body` into the comment `comment`, otherwise into the one with the marker, otherwise into a new one; never into two.
 
-        The marker is put before the body where it does not begin with it; `hint` is as for `own_comment`.
+        The marker is put before the body unless it begins with it; `hint` is as for `own_comment`.
         """
         text = body if body.startswith(marker) else f"{marker}\n{body}"
         at = _repo(repository)
@@ -145,14 +146,14 @@ class GitHub:
                 return found.model_dump() if found else None
 
             known = read(Comment, self._http.create(f"{at}/issues/{issue}/comments", {"body": text}, find))
-            if known.user.id:  # what we wrote says who we are, as with an App's token of which no input says it, or only its name
+            if known.user.id:  # our own comment says who we are, if no input does, or if the input is only an App's name
                 self._login = known.user.login
         if known.body != text:
             return read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{known.id}", body={"body": text}))
         return known
 
     def delete_comment(self, repository: str, comment: int) -> None:
-        """Take a comment away; one that is gone is."""
+        """Delete a comment; it may be gone already."""
         try:
             self._http.ask("DELETE", f"{_repo(repository)}/issues/comments/{comment}", kind=object)
         except GitHubError as error:
@@ -160,18 +161,18 @@ class GitHub:
                 raise
 
     def react(self, repository: str, comment: int, reaction: Reaction) -> None:
-        """Add `reaction` to a comment on an issue. Twice is once."""
+        """Add `reaction` to a comment on an issue. Twice has no effect."""
         self._http.ask("POST", f"{_repo(repository)}/issues/comments/{comment}/reactions", body={"content": reaction}, kind=object)
 
     def open_issue(self, repository: str, marker: str, title: str, body: str) -> Issue:
-        """The open issue of ours whose body begins with `marker`; where there is none, a new one with `title` and `body`.
+        """Our open issue whose body begins with `marker`; if there is none, a new one with `title` and `body`.
 
-        Of two that are made at the same moment the older stays open.
+        Of two that are created at the same moment, the older stays open.
         """
         at = f"{_repo(repository)}/issues"
 
         def find() -> Any:
-            # The list, not the search: that lags behind by minutes. Its end first: where others write under our login it may be long.
+            # The list, not the search, which lags by minutes. Its end first: it may be long if others write under our login.
             wanted = {"state": "open", "creator": self.login(), "sort": "created", "direction": "desc"}
             listed = (data for data in self._http.pages(at, wanted, limit=30) if isinstance(data, dict))
             return min((data for data in listed if str(data.get("body") or "").startswith(marker)), key=_number, default=None)
@@ -179,7 +180,7 @@ class GitHub:
         if (found := find()) is not None:
             return read(Issue, found)
         made = read(Issue, self._http.create(at, {"title": title, "body": f"{marker}\n{body}"}, find))
-        with suppress(GitHubError):  # one too many is no more than that, and the list may lag
+        with suppress(GitHubError):  # one issue too many does little harm, and the list may lag
             first = read(Issue, find())
             if first.number != made.number:
                 with suppress(GitHubError):
@@ -188,7 +189,7 @@ class GitHub:
         return made
 
     def put_file(self, repository: str, branch: str, path: str, content: bytes, message: str) -> str:
-        """Keep `content` as the file `path` on `branch`, over what is there, in a commit with `message`. Its URL.
+        """Write `content` as the file `path` on `branch`, replacing an existing one, in a commit with `message`. Returns its URL.
 
         A missing branch is created without history.
         """
@@ -196,17 +197,18 @@ class GitHub:
             return storage.put_file(self._http, _repo(repository), branch, path, content, message)
 
     def put_asset(self, repository: str, tag: str, name: str, content: bytes) -> str:
-        """Keep `content` as the asset `name`, over what is there, of the release with the tag `tag`, made where missing. Its URL."""
+        """Write `content` as the asset `name`, replacing an existing one, of the release with the tag `tag`, which is created if missing.
+        Returns its URL."""
         with wrong_keys():
             return storage.put_asset(self._http, _repo(repository), tag, name, content)
 
     # asking
 
     def permission(self, repository: str, user: User) -> Permission:
-        """What the account `user` may do; `none` for a stranger. Maintain counts as write, triage as read, as GitHub's answer has it.
+        """What the account `user` may do; `none` for a stranger. As in GitHub's answer, maintain counts as write, triage as read.
 
-        GitHub asks for a name. An account may have another one by now, and somebody else the one that it had. So an answer counts that is
-        about this very account, or, where it does not say about whom, about the name that GitHub says this account has.
+        GitHub's question is by name. An account may have been renamed, and its old name taken by somebody else. So an answer counts only
+        if it is about this very account, or, if it does not say, about the name that GitHub says this account has now.
         """
         data = self._permission_of(repository, user.login)
         if _account(data) != user.id:
@@ -219,7 +221,7 @@ class GitHub:
         return said if said in get_args(Permission) and _account(data) in (None, user.id) else "none"
 
     def _name_now(self, user: User) -> str | None:
-        """The login of an account, which may have had another; None where GitHub knows of none, or tells nobody."""
+        """The current login of an account, which may have changed; None if GitHub knows none, or does not tell."""
         try:
             found = self._http.find(f"/user/{user.id}")
         except GitHubError as error:
@@ -237,7 +239,7 @@ class GitHub:
         return read(Repository, self._http.ask("GET", _repo(repository)))
 
     def issue(self, repository: str, number: int) -> Issue:
-        """The issue, or pull request, with that `number`; where it was handed over, the one that it is now."""
+        """The issue, or pull request, with that `number`; if it was transferred, the current one."""
         return read(Issue, self._http.ask("GET", f"{_repo(repository)}/issues/{number}"))
 
     def pull_request(self, repository: str, number: int) -> PullRequest:
@@ -245,7 +247,8 @@ class GitHub:
         return read(PullRequest, self._http.ask("GET", f"{_repo(repository)}/pulls/{number}"))
 
     def pull_requests_of(self, repository: str, commit: str) -> Sequence[PullRequest]:
-        """The open pull requests whose head is that commit, where it was pushed to the repository itself: GitHub knows none by a fork's."""
+        """The open pull requests with that `commit` as their head, if it was pushed to the repository itself: GitHub finds none from a
+        fork."""
         try:
             listed = self._all(PullRequest, f"{_repo(repository)}/commits/{quote(commit, safe='')}/pulls")
         except GitHubError as error:
@@ -255,12 +258,12 @@ class GitHub:
         return _open_at(listed, commit)
 
     def pull_requests_from(self, repository: str, owner: str, branch: str, commit: str) -> Sequence[PullRequest]:
-        """The open pull requests of a `branch` of the fork of `owner` whose head is `commit`."""
+        """The open pull requests from a `branch` of the fork of `owner` whose head is `commit`."""
         listed = self._all(PullRequest, f"{_repo(repository)}/pulls", {"state": "open", "head": f"{owner}:{branch}"}, limit=1)
         return _open_at(listed, commit)
 
     def files_at(self, repository: str, commit: str) -> Sequence[str]:
-        """The paths of the files at a `commit`; of a very large repository, of which GitHub lists some alone, an error."""
+        """The paths of the files at a `commit`; an error for a very large repository, of which GitHub lists only some."""
         data = self._http.ask("GET", f"{_repo(repository)}/git/trees/{quote(commit, safe='')}", {"recursive": "1"})
         if data.get("truncated"):
             raise GitHubError(f"GitHub does not list all files at {commit}")
@@ -269,14 +272,14 @@ class GitHub:
         return [str(entry["path"]) for entry in entries if isinstance(entry, dict) and entry.get("type") == "blob" and "path" in entry]
 
     def commit(self, repository: str, ref: str) -> str:
-        """The full hash that `ref`, a branch, tag or hash, stands for now."""
+        """The full hash that `ref`, a branch, tag or hash, refers to now."""
         sha = self._http.ask("GET", f"{_repo(repository)}/commits/{quote(ref, safe='')}").get("sha")
         if not isinstance(sha, str):
             raise GitHubError(f"GitHub names no commit for {ref!r}")
         return sha
 
     def stands_on(self, repository: str, commit: str, branch: str) -> bool:
-        """Whether what `commit` was made upon, its first parent, is on `branch`."""
+        """Whether the first parent of `commit` is on `branch`."""
         at = _repo(repository)
         with wrong_keys():
             parents = self._http.ask("GET", f"{at}/commits/{quote(commit, safe='')}")["parents"]
@@ -285,10 +288,10 @@ class GitHub:
             return found.get("status") in ("ahead", "identical")
 
     def pushed_at(self, repository: str, pull_request: PullRequest) -> datetime | None:
-        """When GitHub received the head of `pull_request`, by GitHub's own clock; None where it does not say.
+        """When GitHub received the head of `pull_request`, by GitHub's own clock; None if it does not say.
 
-        From the activity of the repository with the head, else from the first run that it set off, unless the branch was elsewhere
-        since then: a commit may be pushed, replaced and pushed back. A commit's own dates are its author's to choose.
+        From the activity of the head's repository, otherwise from the first run that it triggered, unless the branch was elsewhere since
+        then: a commit may be pushed, replaced and pushed again. A commit's own dates are chosen by its author.
         """
         head = pull_request.head
         moments: list[datetime] = []
@@ -300,7 +303,7 @@ class GitHub:
                 mine = (data for data in listed if isinstance(data, dict) and data.get("after") == head.sha)
                 moments = [_MOMENT.validate_python(data["timestamp"]) for data in mine]
         except (GitHubError, KeyError, ValidationError):
-            pass  # the runs say it as well
+            pass  # the runs show it as well
         if moments:
             return max(moments)
         first = min((run.created_at for run in self.runs_of(repository, head.sha)), default=None)
@@ -309,13 +312,13 @@ class GitHub:
         return None if moved else first
 
     def environment_protected(self, repository: str, name: str) -> bool:
-        """Whether the environment `name` exists and somebody has to approve what runs in it."""
+        """Whether the environment `name` exists and runs in it need approval."""
         data = self._http.find(f"{_repo(repository)}/environments/{quote(name, safe='')}") or {}
         rules = data.get("protection_rules")
         return isinstance(rules, list) and any(isinstance(rule, dict) and rule.get("type") == "required_reviewers" for rule in rules)
 
     def run(self, repository: str, run: int) -> Run:
-        """A run of a workflow."""
+        """A workflow run."""
         return read(Run, self._http.ask("GET", f"{_repo(repository)}/actions/runs/{run}"))
 
     def runs_of(self, repository: str, commit: str) -> Sequence[Run]:
@@ -327,7 +330,7 @@ class GitHub:
         return self._all(Run, f"{_repo(repository)}/actions/runs", key="workflow_runs", limit=1)
 
     def runners(self, repository: str) -> Sequence[Runner] | None:
-        """The runners of the repository itself; None where the token may not ask, as that of a workflow may not."""
+        """The runners of the repository itself; None if the token may not ask, like that of a workflow."""
         try:
             return self._all(Runner, f"{_repo(repository)}/actions/runners", key="runners")
         except GitHubError as error:
@@ -338,11 +341,11 @@ class GitHub:
     def last_run(self, repository: str, workflow: int, branch: str, before: datetime) -> Run | None:
         """The newest finished run of a `workflow` (id) on a `branch`, by a push or a schedule, that began before `before`.
 
-        None also where the repository has no such workflow, as where a rule of the organization has it run, or its file was deleted.
+        Also None if the repository has no such workflow, for example because an organization's rule runs it, or its file was deleted.
         """
         at, found = f"{_repo(repository)}/actions/workflows/{workflow}/runs", []
         wanted = {"branch": branch, "status": "completed", "created": f"<{before.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"}
-        for event in ("push", "schedule"):  # a page of all may be full of later ones, and of those of forks' branches of the same name
+        for event in ("push", "schedule"):  # a page of all may be full of later runs, and of those of same-named branches in forks
             try:
                 found += [run for run in self._all(Run, at, wanted | {"event": event}, "workflow_runs", limit=1) if run.event == event]
             except GitHubError as error:
@@ -352,7 +355,7 @@ class GitHub:
         return max(ended, key=lambda run: run.created_at, default=None)
 
     def jobs(self, repository: str, run: int, *, every: bool = False) -> Sequence[WorkflowJob]:
-        """The jobs of a run's last attempt; with `every` those of all attempts: of a large repository more than a thousand."""
+        """The jobs of a run's last attempt; with `every` those of all attempts: more than a thousand for a large repository."""
         wanted = {"filter": "all" if every else "latest"}
         return self._all(WorkflowJob, f"{_repo(repository)}/actions/runs/{run}/jobs", wanted, "jobs", limit=50)
 
@@ -365,17 +368,17 @@ class GitHub:
         return self._all(Artifact, f"{_repo(repository)}/actions/runs/{run}/artifacts", key="artifacts", limit=50)
 
     def artifact(self, repository: str, artifact: Artifact) -> bytes | None:
-        """The zip file of `artifact`; None where it is larger than `ARTIFACT_LIMIT` bytes."""
+        """The zip file of `artifact`; None if it is larger than `ARTIFACT_LIMIT` bytes."""
         if artifact.size > ARTIFACT_LIMIT:
             return None
         return self._http.download(f"{_repo(repository)}/actions/artifacts/{artifact.id}/zip", ARTIFACT_LIMIT)
 
     def attachment(self, url: str, limit: int) -> bytes | None:
-        """The file that somebody attached, at `url`; None where it has more than `limit` bytes."""
+        """The attached file at `url`; None if it has more than `limit` bytes."""
         return self._http.fetch(url, limit)
 
     def gist(self, name: str, revision: str | None = None) -> Gist:
-        """The gist `name`, as it is or as it was in a `revision`. GitHub leaves out what is beyond a megabyte."""
+        """The gist `name`, as it is or as it was in a `revision`. GitHub leaves out what exceeds a megabyte."""
         with wrong_keys():
             data = self._http.ask("GET", "/".join(["/gists", *(quote(part, safe="") for part in (name, revision) if part)]))
             files = data["files"].values()
@@ -383,11 +386,11 @@ class GitHub:
             return read(Gist, {"texts": texts, "updated_at": data["updated_at"]})
 
     def cancel(self, repository: str, run: int) -> bool:
-        """Cancel a run; false where it had ended before, an error where GitHub refuses it though it has not."""
+        """Cancel a run; returns false if it had ended before, and raises an error if GitHub refuses although it has not."""
         try:
             self._http.ask("POST", f"{_repo(repository)}/actions/runs/{run}/cancel", kind=object)
         except GitHubError as error:
-            # it conflicts with the end of the run; also with a beginning that GitHub has not come to yet, and that would go on
+            # it conflicts with the end of the run; also with a start that GitHub has not processed yet, and that would go on
             if error.status != 409 or self.run(repository, run).status != "completed":
                 raise
             return False

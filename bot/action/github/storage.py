@@ -1,4 +1,4 @@
-"""Files that outlive an artifact: on a branch of their own, or as assets of a release."""
+"""Keeps files longer than an artifact: on a separate branch, or as assets of a release."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bot.action.github.transport import GitHubError, Transport
 
 
 def _branch(http: Transport, repo: str, branch: str) -> None:
-    """Make a branch that shares no history with the others: it holds nothing but what is kept."""
+    """Create a branch without history in common with the others, which contains only what is kept."""
     ref = f"{repo}/git/ref/heads/{quote(branch)}"
     if http.find(ref) is not None:
         return
@@ -27,8 +27,8 @@ def _branch(http: Transport, repo: str, branch: str) -> None:
 def put_file(http: Transport, repo: str, branch: str, path: str, content: bytes, message: str) -> str:
     """See `GitHub.put_file`; `repo` is the path of the repository in the API.
 
-    A file is read before it is written: GitHub wants to know what is replaced, and a PUT that is sent again after a lost answer then
-    finds its own.
+    A file is read before it is written: GitHub requires the hash of what is replaced, and if a PUT is repeated after a lost answer, it
+    then finds its own file.
     """
     _branch(http, repo, branch)
     at = f"{repo}/contents/{quote(path)}"
@@ -67,7 +67,7 @@ def put_asset(http: Transport, repo: str, tag: str, name: str, content: bytes) -
     try:
         kept = http.upload(f"{url}?name={quote(name, safe='')}", content)
     except GitHubError as error:
-        # it is there: the answer to a first attempt was lost. One that did not come over whole is none.
+        # it is there: the answer to a first attempt was lost. An incomplete upload does not count.
         whole = [asset for asset in known() if error.status == 422 and asset.get("size") == len(content)]
         if not whole:
             raise

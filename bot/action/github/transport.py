@@ -1,4 +1,4 @@
-"""One request to GitHub, made with patience: what passes by itself is waited for, anything else is an error at once."""
+"""Sends requests to GitHub with patience: waits for what passes by itself, and treats anything else as an error at once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 6
-# Seconds. GitHub asks for a minute after a limit of which nothing says how long it lasts, and for more each time.
+# Seconds. GitHub asks for a minute after a limit without a stated duration, and for longer each time.
 FIRST_WAIT, SECONDARY_WAIT = 1.0, 60.0
-# All waits of one client together, also those for answers that did not come: the job must have time left to say that it gave up.
+# Total waiting time of one client, including answers that did not come: the job must have time left to report that it gave up.
 PATIENCE = 600.0
 TIMEOUT = 30.0
-# Of one request without patience: GitHub works on none for longer than ten, so that what has no answer by then is not done later.
+# For one request without patience: GitHub works on a request for at most ten seconds, so one without an answer by then is not done later.
 SHORT_TIMEOUT = 11.0
 PAGE = 100
 _PASSING = frozenset({429, 500, 502, 503, 504})
@@ -34,7 +34,7 @@ _LOST = (
     requests.exceptions.ChunkedEncodingError,
     requests.exceptions.ContentDecodingError,
 )
-# A repository that was renamed or handed over answers so; how often a request follows that.
+# The answers for a repository that was renamed or transferred; how often a request follows them.
 _MOVED = frozenset({301, 302, 303, 307, 308})
 _MOST_MOVES = 5
 
@@ -48,11 +48,11 @@ class GitHubError(Exception):
 
 
 class UnusableAnswerError(Exception):
-    """GitHub, or something on the way, answered 200 with what it never means: nothing, half a JSON text, null, another type."""
+    """GitHub, or something in between, answered 200 with something it never means: nothing, half a JSON text, null, another type."""
 
 
 class _MovedError(Exception):
-    """What was asked for is at the address `location`; empty where GitHub does not say."""
+    """The resource has moved to `location`; empty if GitHub does not say where."""
 
     def __init__(self, location: str) -> None:
         super().__init__(location)
@@ -66,7 +66,7 @@ def _unless_moved(answer: RequestsResponse) -> RequestsResponse:
 
 
 class _Http(HTTPRequestsConnectionClass):
-    """PyGithub's connection. It would follow a 301 without the query, and take a 307 for the answer."""
+    """PyGithub's connection, which would follow a 301 without the query, and take a 307 for the answer."""
 
     def getresponse(self) -> RequestsResponse:
         return _unless_moved(super().getresponse())
@@ -80,15 +80,15 @@ class _Https(HTTPSRequestsConnectionClass):
 
 
 class _Plain(requests.Session):
-    """Sends what it is given alone: requests by itself puts what the machine's .netrc has for a host in the place of our token, and beside
-    a request that has to do without one, so that whoever names a file would be shown what the machine's owner may see."""
+    """Sends only what it is given. The requests library would replace our token by the machine's .netrc entry for a host, and even add
+    that to a request without a token, so that whoever names a file would see what the machine's owner may see."""
 
     def __init__(self) -> None:
         super().__init__()
         self.auth = _unchanged
 
     def rebuild_auth(self, prepared_request: requests.PreparedRequest, response: requests.Response) -> None:
-        """No credentials for where an answer leads."""
+        """Send no credentials to the target of a redirect."""
         prepared_request.headers.pop("Authorization", None)
 
 
@@ -102,8 +102,8 @@ def _headers(error: BaseException) -> Mapping[str, str]:
 
 
 def passing(error: BaseException) -> bool:
-    """Whether the same request may succeed after `error`: a limit, a server's fault, a lost connection."""
-    # half a JSON text is a ValueError of PyGithub's parser
+    """Whether the same request may succeed after `error`: a limit, a server error, a lost connection."""
+    # half a JSON text is a ValueError in PyGithub's parser
     if isinstance(error, (*_LOST, UnusableAnswerError)):
         return True
     if isinstance(error, ValueError) and not isinstance(error, requests.RequestException):
@@ -116,7 +116,7 @@ def passing(error: BaseException) -> bool:
 
 
 def _told_time(headers: Mapping[str, str]) -> float | None:
-    """When an answer with these `headers` was given, by GitHub's clock; None where they do not say."""
+    """When an answer with these `headers` was given, by GitHub's clock; None if they do not say."""
     try:
         return parsedate_to_datetime(headers["date"]).timestamp()
     except (KeyError, ValueError, TypeError, IndexError, OverflowError):
@@ -128,8 +128,8 @@ def _number(text: str | None) -> float | None:
 
 
 def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
-    """Seconds to wait after the `attempt`-th failure (from 1), `error`, at the time `now` (seconds since the epoch)
-    where GitHub does not tell it."""
+    """Seconds to wait after the `attempt`-th failure (from 1), `error`, at the time `now` (seconds since the epoch), which is used if
+    GitHub does not tell the time."""
     headers = _headers(error) if error is not None else {}
     wait = FIRST_WAIT * 2.0 ** (attempt - 1)
     after, reset = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-reset"))
@@ -144,9 +144,9 @@ def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
 
 
 class Transport:
-    """PyGithub's requester for `api_url` and `token` under our patience. PyGithub's own retry is off: it posts twice after a 502.
+    """PyGithub's requester for `api_url` and `token` with our patience. PyGithub's own retry is off: it posts twice after a 502.
 
-    `sleep` waits so many seconds, `now` is the time in seconds since the epoch. With `hasty` each request is made once.
+    `sleep` waits for the given seconds, `now` is the time in seconds since the epoch. With `hasty`, each request is made once.
     """
 
     def __init__(
@@ -171,11 +171,11 @@ class Transport:
         self._waited = self._ahead = 0.0
 
     def at_once(self) -> Transport:
-        """One that asks once, and waits for no limit to pass."""
+        """One that asks once, and waits for no limit."""
         return Transport(self._token, self._api_url, sleep=self._sleep, now=self._now, hasty=True)
 
     def now(self) -> float:
-        """The time (seconds since the epoch) by the clock of GitHub, as its last answer told it; before that, by this machine's."""
+        """The time (seconds since the epoch) by GitHub's clock, as of its last answer; before that, by this machine's."""
         return self._now() + self._ahead
 
     def _patiently(self, what: str, ask: Callable[[], Any]) -> Any:
@@ -219,15 +219,15 @@ class Transport:
     ) -> Any:
         """The JSON that GitHub answers to `verb` (an HTTP method) on `path`, with query `parameters` and a JSON `body`.
 
-        Everything asked for with this must be safe to ask twice. An answer that is no `kind` is no answer; `object`: it is not looked at.
-        Raises GitHubError where it refused, or did not answer after all attempts.
+        Everything requested with this must be safe to repeat. An answer that is not of type `kind` does not count as an answer; `object`:
+        it is not checked. Raises GitHubError if GitHub refused, or did not answer after all attempts.
         """
         return self._answered(verb, path, parameters, body, kind)[1]
 
     def _answered(
         self, verb: str, path: str, parameters: Mapping[str, Any] | None, body: Any, kind: type[Any] | tuple[type[Any], ...]
     ) -> tuple[Mapping[str, Any], Any]:
-        """What `ask` gets, with the headers beside it."""
+        """What `ask` returns, with the headers."""
 
         def once() -> tuple[Mapping[str, Any], Any]:
             headers, data = self._follow(verb, path, parameters, body)
@@ -236,7 +236,7 @@ class Transport:
         return self._patiently(f"{verb} {path}", once)  # type: ignore[no-any-return]
 
     def _follow(self, verb: str, path: str, parameters: Mapping[str, Any] | None, body: Any) -> tuple[Mapping[str, Any], Any]:
-        """Headers and JSON of one answer, asked for in the same way wherever GitHub has it now, but of nobody else."""
+        """Headers and JSON of one answer, requested in the same way wherever GitHub has moved the resource, but never from another host."""
         where = path
         for _ in range(_MOST_MOVES):
             try:
@@ -252,7 +252,7 @@ class Transport:
         raise GitHubError(f"{verb} {path}: moved {_MOST_MOVES} times", 301)
 
     def find(self, path: str, parameters: Mapping[str, Any] | None = None) -> Any:
-        """What `ask` gets from `path` with query `parameters`; None where there is nothing (404)."""
+        """What `ask` returns for `path` with query `parameters`; None if there is nothing (404)."""
         try:
             return self.ask("GET", path, parameters)
         except GitHubError as error:
@@ -261,7 +261,7 @@ class Transport:
             raise
 
     def viewer(self) -> str | None:
-        """The login of the token's owner by the GraphQL API; None where that does not say it."""
+        """The login of the token's owner according to the GraphQL API; None if that does not tell."""
         try:
             answer = self.ask("POST", self._requester.graphql_url, body={"query": "query { viewer { login } }"})
             return str(answer["data"]["viewer"]["login"])
@@ -271,8 +271,8 @@ class Transport:
     def create(self, path: str, body: Any, find: Callable[[], Any]) -> Any:
         """POST `body` to `path` to create what must not exist twice.
 
-        After a failure that may have come too late, `find` looks whether it is there. Raises GitHubError where it refused, or did not
-        answer after all attempts.
+        After a failure, `find` checks whether it exists by now, since the answer may have been lost. Raises GitHubError if GitHub refused,
+        or did not answer after all attempts.
         """
         failed = False
 
@@ -287,9 +287,9 @@ class Transport:
         return self._patiently(f"POST {path}", once)
 
     def pages(self, path: str, parameters: Mapping[str, Any] | None = None, key: str = "", limit: int = 10) -> list[Any]:
-        """The items of at most `limit` pages of `path` with query `parameters`; `key` names the list where the answer is an object.
+        """The items of at most `limit` pages of `path` with query `parameters`; `key` names the list if the answer is an object.
 
-        A page may be short though others follow it: what is hidden is taken out of it, and a server may allow fewer on each.
+        A page may be short even if others follow: hidden items are left out of it, and a server may allow fewer per page.
         """
         items: list[Any] = []
         for page in range(1, limit + 1):
@@ -304,14 +304,14 @@ class Transport:
         return items
 
     def download(self, path: str, limit: int) -> bytes:
-        """The last `limit` bytes of the file to which GitHub redirects from `path`. The token stays with GitHub's API. Raises GitHubError
-        where it refused, or did not answer after all attempts."""
+        """The last `limit` bytes of the file to which GitHub redirects from `path`. Only GitHub's API gets the token. Raises GitHubError
+        if GitHub refused, or did not answer after all attempts."""
 
         def once() -> bytes:
             headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Accept": "application/vnd.github+json"}
             url = self._api_url + path
             for _ in range(_MOST_MOVES):
-                # where a renamed repository is now; what is stored may lie on the same host, but is no word of the API
+                # the new place of a renamed repository; stored files may be on the same host, but are not part of the API
                 if not url.startswith((f"{self._api_url}/repos/", f"{self._api_url}/repositories/")):
                     headers = {"User-Agent": "torch-minify"}
                 answer = _Plain().get(url, headers=headers, allow_redirects=False, stream=True, timeout=TIMEOUT)
@@ -333,11 +333,11 @@ class Transport:
         return self._patiently(f"GET {path}", once)  # type: ignore[no-any-return]
 
     def fetch(self, url: str, limit: int) -> bytes | None:
-        """The file at the public address `url`, asked for without our token; None where it has more than `limit` bytes. Raises GitHubError
-        where it is not given, or not within all attempts."""
+        """The file at the public address `url`, requested without our token; None if it has more than `limit` bytes. Raises GitHubError if
+        it is not available, or not within all attempts."""
 
         def once() -> bytes | None:
-            # requests follows GitHub's redirect to its storage; there is nothing in these headers that must stay with GitHub
+            # requests follows GitHub's redirect to its storage; these headers contain nothing that must stay with GitHub
             with _Plain().get(url, headers={"User-Agent": "torch-minify"}, stream=True, timeout=TIMEOUT) as answer:
                 _check(answer)
                 kept = bytearray()
@@ -350,7 +350,7 @@ class Transport:
         return self._patiently(f"GET {url}", once)  # type: ignore[no-any-return]
 
     def upload(self, url: str, content: bytes) -> Any:
-        """POST the bytes `content` to `url`, where a release takes its assets; the JSON that GitHub answers. Raises GitHubError where it
+        """POST the bytes `content` to `url`, where a release accepts its assets; returns GitHub's JSON answer. Raises GitHubError if it
         refused, or did not answer after all attempts."""
         headers = {"Authorization": f"Bearer {self._token}", "User-Agent": "torch-minify", "Content-Type": "application/octet-stream"}
 
@@ -363,7 +363,7 @@ class Transport:
 
 
 def _of_kind(data: Any, kind: type[Any] | tuple[type[Any], ...]) -> Any:
-    # what is no JSON at all comes out of PyGithub as {"data": the text}
+    # PyGithub returns text that is not JSON as {"data": the text}
     if not isinstance(data, kind) or (isinstance(data, dict) and data.keys() <= {"data", "url"} and isinstance(data.get("data"), str)):
         raise UnusableAnswerError(f"an answer that cannot be used: {str(data)[:60]!r}")
     return data
@@ -375,15 +375,15 @@ def _check(answer: requests.Response) -> None:
             said = json.loads(next(answer.iter_content(1 << 16), b""))
         except ValueError:
             said = None
-        # a limit may be known by its words alone
+        # some limits can only be recognized by their message
         told = said if isinstance(said, dict) and isinstance(said.get("message"), str) else {"message": answer.reason}
         raise Requester.createException(answer.status_code, dict(answer.headers), told)
-    if answer.status_code not in (200, 201):  # what has no content would be taken for an empty file
+    if answer.status_code not in (200, 201):  # an answer without content would be taken for an empty file
         raise UnusableAnswerError(f"an answer that cannot be used: {answer.status_code}")
 
 
 def _words(error: BaseException | None) -> str:
-    """An error in one line, without what GitHub's pages of HTML say."""
+    """An error on one line, without the text of GitHub's HTML pages."""
     if isinstance(error, GithubException):
         said = error.data.get("message") if isinstance(error.data, dict) else None
         return " ".join(f"{error.status} {said or ''}".split())[:300]
