@@ -1,4 +1,4 @@
-"""One commit of a repository, brought to a directory; the token goes no further than the one command that needs it."""
+"""Fetches one commit of a repository into a directory; only the one command that needs the token gets it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ LIMIT = 1800.0
 
 
 class FetchError(Exception):
-    """The commit could not be brought, for people."""
+    """The commit could not be fetched; the message is for people."""
 
 
 def fetch(server: str, repository: str, commit: str, where: Path, token: str, environ: Mapping[str, str]) -> None:
-    """Check `commit` of `repository` (owner/name) out at `where`, without history and without a remote.
+    """Check out `commit` of `repository` (owner/name) at `where`, without history and without a remote.
 
     `server` is the address of GitHub, `token` may read the repository, `environ` names the search path on which git is found. Raises
-    FetchError, which says what git says.
+    FetchError with git's message.
     """
     url = f"{server}/{repository}"
     environment = {"PATH": environ.get("PATH", os.defpath), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "HOME": os.devnull}
@@ -31,19 +31,19 @@ def fetch(server: str, repository: str, commit: str, where: Path, token: str, en
 
 
 def leading_out(command: str | None, where: Path, top: Path) -> str | None:
-    """The path of a Python file that the `command`, run in the directory `where`, names outside of the checkout `top`, also by a link in
-    it; None where it names none.
+    """The path of a Python file outside of the checkout `top` that the `command`, run in the directory `where`, names, directly or through
+    a link in the checkout; None if there is none.
 
-    The engine lets a program read its own file and what lies beside it, and keeps a copy: neither a commit nor a log must have that be
-    another repository's checkout on the same machine.
+    The engine lets a program read its own file and those next to it, and keeps a copy: neither a commit nor a log must make that another
+    repository's checkout on the same machine.
     """
     try:
         words = shlex.split(command or "")
-    except ValueError:  # an open quotation mark: the engine says so
+    except ValueError:  # an unclosed quotation mark, which the engine reports
         return None
     for word in words:
         path = word.partition("::")[0]
-        # a test's file, or a script's: an interpreter of a virtual environment leads out as well
+        # a file of a test or a script: the interpreter of a virtual environment leads out as well
         named = ".py" in os.path.basename(path) and os.path.lexists(where / path)
         if named and not Path(os.path.realpath(where / path)).is_relative_to(os.path.realpath(top)):
             return path
@@ -51,7 +51,7 @@ def leading_out(command: str | None, where: Path, top: Path) -> str | None:
 
 
 def _header(server: str, token: str) -> dict[str, str]:
-    """By environment: an argument could be read by every account of the machine."""
+    """Passed through the environment, since every account of the machine could read an argument."""
     if not token:
         return {}
     basic = base64.b64encode(f"x-access-token:{token}".encode()).decode()

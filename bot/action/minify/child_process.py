@@ -1,4 +1,4 @@
-"""Child processes that run what is not ours: watched, relayed line by line, and ended as a group."""
+"""Child processes that run foreign code: watched, relayed line by line, and ended as a group."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from bot.action.minify.isolation import Account
 from bot.action.redaction import LineRedactor
 from bot.sandbox.process import Process
 
-# Seconds that a child has to end after a signal: GitHub's own grace on cancel is about ten.
+# Seconds that a child has to exit after a signal: GitHub's own grace period on cancel is about ten.
 GRACE = 5.0
-# Characters of one line that are passed on.
+# Maximum characters of one line that are relayed.
 LONGEST_LINE = 4000
-# Characters at the end of a line that was cut off, which are not: a secret that is cut in two is not found.
+# Characters at the end of a truncated line that are not relayed: half a secret would not be recognized.
 _CUT = 200
-# Characters of each stream of a child that are passed on.
+# Maximum characters of each stream of a child that are relayed.
 LONGEST_LOG = 16 << 20
 
 
@@ -32,14 +32,15 @@ class Stopped(Exception):
 
 
 def ignore_line(_: str) -> None:
-    """Watch nothing: the default for who is told each line."""
+    """Ignore the line: the default watcher."""
 
 
 @dataclass
 class Children:
-    """Runs one child at a time, under `account` if it is given no other; `stop` ends it and lets none begin, as does who sets `stopped`.
+    """Runs one child at a time, under `account` unless another one is given; `stop` ends it and lets no other begin, as does setting
+    `stopped`.
 
-    What it prints goes to the streams of `console`, and each line to `watch`.
+    Its output goes to the streams of `console`, and each line to `watch`.
     """
 
     account: Account
@@ -59,10 +60,10 @@ class Children:
         tick: Callable[[], None] = lambda: None,
         every: float = 15.0,
     ) -> int:
-        """Run `command` in the directory `cwd` with the environment `env`, and return its exit status: 124 past `limit` seconds. All
-        that it started has ended then. `account` is the one it has, if it is another one than the usual.
+        """Run `command` in the directory `cwd` with the environment `env`, and return its exit status: 124 after `limit` seconds.
+        Everything that it started has ended by then. `account` replaces the usual account.
 
-        `tick` is called in a thread about `every` so many seconds while it runs, one call at a time.
+        `tick` is called in a thread about every `every` seconds while it runs, one call at a time.
 
         Raises:
             OSError: it cannot be started.
@@ -73,7 +74,7 @@ class Children:
         child = (account or self.account).start(
             command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
-        # the runner reads its two streams at once: only within one of them is a line between two others
+        # the runner reads its two streams at once: the order of lines is only kept within one of them
         errors = self.console.stdout if self.console.in_actions else self.console.stderr
         relays = [
             threading.Thread(target=self._relay, args=pair, daemon=True)
@@ -93,12 +94,12 @@ class Children:
         return status
 
     def stop(self) -> None:
-        """End the child that runs, and begin no other."""
+        """End the running child, and start no other."""
         self.stopped.set()
 
     def _wait(self, child: Process, limit: float, tick: Callable[[], None], every: float) -> int:
         began = ticked = time.monotonic()
-        # beside the watch: a save may take half a minute, and GitHub gives us ten seconds after a cancel
+        # in parallel with watching: a save may take half a minute, and GitHub gives us ten seconds after a cancel
         ticking: threading.Thread | None = None
         try:
             while True:
@@ -129,7 +130,7 @@ class Children:
     def _relay(self, source: IO[bytes], target: TextIO) -> None:
         redact = LineRedactor()
         written = 0
-        # read to its end in any case, so that nobody waits for us
+        # read to the end in any case, so that no writer blocks
         for line, cut in _lines(source):
             text = redact(line)
             text = (text[:-_CUT] if cut else text)[:LONGEST_LINE]
@@ -142,7 +143,7 @@ class Children:
 
 
 def _lines(source: IO[bytes]) -> Iterator[tuple[str, bool]]:
-    """The lines of `source`, and whether it is only the beginning, as of long ones."""
+    """The lines of `source`, and whether a line was truncated because of its length."""
     whole = True
     for piece in iter(lambda: source.readline(2 * LONGEST_LINE), b""):
         if whole:

@@ -1,7 +1,8 @@
-"""What the engine's account left, brought to where it is wanted, without opening a path of its: it writes an archive into a pipe.
+"""Brings the files that the engine's account left to their destination without opening a path of that account: it writes an archive into a
+pipe.
 
-Directories can be exchanged for links between two looks. So the account reads its own files, with its own rights, and we take plain files
-with harmless names from what comes, within bounds.
+Directories can be replaced by links between two checks. So the account reads its own files, with its own permissions, and we take regular
+files with harmless names from the archive, within limits.
 """
 
 from __future__ import annotations
@@ -23,25 +24,25 @@ from bot.action.minify.result_set import TORN, ResultSet, is_waiting, waiting
 from bot.action.minify.scrub import CHANGED, LONGEST, is_program, is_text, scrubbed
 from bot.action.redaction import redact
 
-# Of what comes, larger files, more bytes in all, and more files are left behind.
+# Larger files, more bytes in total, and more files than this are left behind.
 LARGEST_FILE, MOST_BYTES, MOST_FILES = 256 << 20, 512 << 20, 2000
-# Bytes of texts in all: to search the worst of them for secrets takes two seconds for each MiB.
+# Bytes of texts in total: searching the worst of them for secrets takes two seconds per MiB.
 MOST_TEXT = LONGEST
 _MOST_ENTRIES = 20_000
-# Bytes of entries, also of those that are left behind: these are read to their end, too, which a file full of holes hardly has.
+# Bytes of entries, including those left behind: they are read to the end, too, which a file full of holes hardly has.
 _MOST_READ = 8 << 30
-# What an artifact may be called, and no more: one other name, and the upload of all is refused.
+# Names that an artifact can have, and no others: with a single bad name, the whole upload is rejected.
 _NAME = re.compile(r"[A-Za-z0-9_.+=@,()~ -]{1,150}")
 _DEEPEST = 12
-# Characters of a path that are looked at: more than one that is wanted can have.
+# Maximum characters of a path that are examined: more than any wanted path can have.
 _LONGEST_NAME = 4096
 _MODE = 0o644
-# Seconds for the process that reads the files to end, once it has written all of them.
+# Seconds for the process that reads the files to exit, once it has written all of them.
 _TO_END = 5.0
-# Looks at files that are being exchanged, and seconds between them.
+# Number of attempts at files that are being exchanged, and seconds between them.
 _LOOKS, _PAUSE = 3, 0.2
 
-# Run under the account: the first argument is its directory, the second one below it that is not wanted.
+# Runs under the account: the first argument is its directory, the second a directory below it that is not wanted.
 _ARCHIVE = """
 import os, stat, sys, tarfile
 root, without, deepest = sys.argv[1:]
@@ -77,10 +78,10 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
 
 
 def hand_over(account: Account, source: Path, target: int, without: Path | None = None) -> list[str]:
-    """Bring the plain files below `source`, which is the `account`'s, to the directory with the descriptor `target`.
+    """Copy the regular files below `source`, which belongs to the `account`, to the directory with the descriptor `target`.
 
     Returns what was left behind, with the reason. `without` is a directory below `source` that is not wanted. An existing file is replaced
-    in one step, and the files of a result together, or not at all.
+    atomically, and the files of a result together, or not at all.
 
     Raises:
         OSError: no process could be started.
@@ -97,7 +98,7 @@ def hand_over(account: Account, source: Path, target: int, without: Path | None 
 def _look(account: Account, source: Path, target: int, without: Path | None) -> list[str]:
     words = [sys.executable, "-I", "-S", "-c", _ARCHIVE, str(source), str(without or ""), str(_DEEPEST)]
     streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    # the engine may still run under this account
+    # the engine may still be running under this account
     process = account.start(words, cwd=Path("/"), env={}, sole=False, **streams)
     assert process.stdout is not None
     try:
@@ -113,9 +114,10 @@ def _look(account: Account, source: Path, target: int, without: Path | None) -> 
 
 
 def receive(stream: IO[bytes], target: int) -> list[str]:
-    """Write the plain files of the archive in `stream` into the directory with the descriptor `target`; what was left behind, and why.
+    """Write the regular files of the archive in `stream` into the directory with the descriptor `target`; returns what was left behind,
+    and why.
 
-    Beside them a file `CHANGED` names the texts in which something was replaced.
+    An additional file `CHANGED` names the texts in which something was replaced.
     """
     left: list[str] = []
     changed: list[str] = []
@@ -127,7 +129,7 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
                 if number >= _MOST_ENTRIES:
                     left.append(f"more than {_MOST_ENTRIES} entries")
                     break
-                # one that holds a secret is none that an artifact can have then
+                # a name that contains a secret becomes one that an artifact cannot have
                 entry.name = redact(entry.name[:_LONGEST_NAME])
                 read += abs(entry.size)
                 if read > _MOST_READ:
@@ -148,10 +150,10 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
                     result.refused.add(entry.name)
                     left.append(f"{entry.name[:200]!r}: {reason}")
     except (tarfile.TarError, EOFError, ValueError):
-        pass  # it breaks off, as where the process that writes it was ended
+        pass  # it breaks off, for example because the process that writes it was ended
     except (OverflowError, RecursionError) as error:
         left.append(f"what comes after: its header cannot be read ({type(error).__name__})")
-    apart = [name for name in changed if not result.holds(name)]  # of no result: they are at their places
+    apart = [name for name in changed if not result.holds(name)]  # not part of a result: they are in place already
     try:
         whole = result.settle(lambda kept: _note([*apart, *(name for name in changed if name in kept)], target))
         if not whole:
@@ -164,7 +166,7 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
 
 
 def _noted(target: int) -> list[str]:
-    """The files in which something was replaced, as an earlier look left them."""
+    """The files in which something was replaced, according to an earlier attempt."""
     try:
         held = os.open(CHANGED, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=target)
     except OSError:
@@ -183,7 +185,7 @@ def _note(changed: list[str], target: int) -> None:
 
 
 def _unwanted(entry: tarfile.TarInfo, copied: int, taken: int) -> str | None:
-    """Why an entry is left behind, after so many that were `copied`, with so many bytes `taken`; None where it is not."""
+    """Why an entry is left behind, given the number of files `copied` and of bytes `taken` so far; None if it is not."""
     parts = PurePosixPath(entry.name).parts
     if not entry.isreg() or entry.issparse():
         return "no plain file"
@@ -201,8 +203,8 @@ def _unwanted(entry: tarfile.TarInfo, copied: int, taken: int) -> str | None:
 
 
 def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int, result: ResultSet) -> bool:
-    """Put one file to its place below the descriptor `target`, through no link; one of the `result` waits there for the others. Whether
-    something was replaced in it."""
+    """Put one file in its place below the descriptor `target`, following no link; one that belongs to the `result` waits there for the
+    others. Returns whether something was replaced in it."""
     path = PurePosixPath(entry.name)
     content = archive.extractfile(entry)
     if content is None:
@@ -215,7 +217,7 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int, result
             below = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
             os.close(place)
             place = below
-        # hidden: where we are killed meanwhile, it is uploaded without having been searched
+        # hidden: if we were killed in between, it would be uploaded without having been searched
         new = waiting(path.name)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(new, dir_fd=place)
@@ -224,7 +226,7 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int, result
             if not result.takes(str(path), sha, text):
                 os.replace(new, path.name, src_dir_fd=place, dst_dir_fd=place)
         except OSError:
-            # nor may an older one stand beside what is newer
+            # nor may an older one remain next to newer ones
             for name in (new, *(() if result.holds(str(path)) else (path.name,))):
                 with contextlib.suppress(OSError):
                     os.unlink(name, dir_fd=place)
@@ -235,8 +237,8 @@ def _write(archive: tarfile.TarFile, entry: tarfile.TarInfo, target: int, result
 
 
 def _fill(name: str, place: int, path: PurePosixPath, content: IO[bytes]) -> tuple[bytes, bytes, str]:
-    """Write the `content` of the file `path` to `name` in the directory with the descriptor `place`; a text as it is there, and as it
-    came, and the hash of what came."""
+    """Write the `content` of the file `path` to `name` in the directory with the descriptor `place`; returns a text as written and as
+    received, and the hash of what was received."""
     held = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, _MODE, dir_fd=place)
     with os.fdopen(held, "w+b") as written:
         clean = text = content.read(LONGEST) if is_text(path) else b""

@@ -1,7 +1,7 @@
-"""What the processes that run somebody's program are given: an account, an environment, a directory.
+"""What the processes that run somebody's program get: an account, an environment, a directory.
 
-The environment is an allow-list, so that no token of the workflow is in it. Where we are root, as in our image, an account of its own
-keeps them from reading what belongs to the workflow: its files, and the memory and environment of our own process.
+The environment is an allow-list, so it contains no token of the workflow. If we are root, as in our image, a separate account keeps them
+from reading what belongs to the workflow: its files, and the memory and environment of our own process.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _KEPT = re.compile(
     r"|(?:CUDA|NVIDIA|NCCL|TORCH|TORCHINDUCTOR|PYTORCH|TRITON|OMP|MKL|KMP|OPENBLAS)_\w+|HF_HOME|SSL_CERT_FILE|SSL_CERT_DIR"
 )
 _PROXIES = re.compile(r"(?:https?|no|all)_proxy", re.IGNORECASE)
-# A cache of compiled code is executable: requests share none.
+# A cache of compiled code is executable, so requests do not share one.
 _CACHE = re.compile(r"CACHE_DIR")
 _PR_SET_DUMPABLE = 4
 
 
 def allowed_environment(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
-    """What a program may see of `environ`; `network` adds the proxies, for the commands that set a checkout up."""
+    """What a program may see of `environ`; `network` adds the proxies, for the commands that set up a checkout."""
     return {
         name: value
         for name, value in environ.items()
@@ -42,22 +42,22 @@ def allowed_environment(environ: Mapping[str, str], *, network: bool = False) ->
 
 @dataclass(frozen=True)
 class Account:
-    """Whom the program runs as; without one, as whoever runs us."""
+    """The account that runs the program; by default, the one that runs us."""
 
     uid: int | None = None
     gid: int | None = None
-    keep: tuple[int, ...] = ()  # capabilities that it has all the same
+    keep: tuple[int, ...] = ()  # capabilities that it has nevertheless
 
     def start(self, command: Sequence[str], *, cwd: Path, env: Mapping[str, str], sole: bool = True, **streams: Any) -> Process:
-        """Start `command` in the directory `cwd` with the environment `env`; no group of ours is kept. What it starts ends with it, and
-        where it is the account's `sole` process, whatever else runs under that account.
+        """Start `command` in the directory `cwd` with the environment `env`, without our groups. What it starts ends with it, and if it is
+        the account's `sole` process, so does everything else that runs under that account.
 
-        `streams` are those of `subprocess.Popen`. Raises OSError where there is no such program.
+        `streams` are those of `subprocess.Popen`. Raises OSError if there is no such program.
         """
         return start_as(command, cwd=cwd, env=env, uid=self.uid, gid=self.gid, keep=self.keep, sole=sole, **streams)
 
     def chown(self, path: Path) -> None:
-        """Hand over the directory `path` and all that is in it; links are not followed."""
+        """Hand over the directory `path` and everything in it; links are not followed."""
         if self.uid is None or self.gid is None:
             return
         for folder, _, files in walk(path):
@@ -67,7 +67,7 @@ class Account:
 
 @dataclass(frozen=True)
 class Identities:
-    """Who runs what is not ours: the `setup` of the checkout, and the `engine`, which gives each program an account of its own."""
+    """The accounts that run foreign code: the `setup` of the checkout, and the `engine`, which gives each program a separate account."""
 
     setup: Account = field(default_factory=Account)
     engine: Account = field(default_factory=Account)
@@ -78,10 +78,10 @@ class NoAccountError(Exception):
 
 
 def identities(environ: Mapping[str, str], python: str = sys.executable) -> Identities:
-    """Two accounts that nobody has, where we are root; where not, our own. None owns a workplace that `environ` names.
+    """Two unused accounts if we are root, otherwise our own. Neither owns a workplace that `environ` names.
 
-    The engine is root all the same where other accounts cannot reach its interpreter, `python`; its programs are not. Raises NoAccountError
-    where we are root, and may not start others under another account.
+    The engine is root nevertheless if other accounts cannot reach its interpreter, `python`; its programs are not. Raises NoAccountError
+    if we are root, but may not start others under another account.
     """
     if os.geteuid() != 0 or sys.platform != "linux":
         return Identities()
@@ -96,13 +96,13 @@ def identities(environ: Mapping[str, str], python: str = sys.executable) -> Iden
 
 
 def make_undumpable() -> None:
-    """Make this process's memory and environment unreadable to others of the same account (Linux: not dumpable)."""
+    """Make this process's memory and environment unreadable to other processes of the same account (Linux: not dumpable)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def chown_like_parent(path: Path) -> None:
-    """Give the directory `path` to the owner of the one around it: root's files in a workspace break the next checkout there."""
+    """Give the directory `path` to the owner of its parent: root's files in a workspace break the next checkout there."""
     if os.geteuid() == 0:
         owner = os.stat(path.resolve().parent)
         Account(owner.st_uid, owner.st_gid).chown(path)

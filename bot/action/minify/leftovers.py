@@ -1,7 +1,7 @@
 """Processes that a program leaves behind: found as our descendants wherever they hide, and killed (Linux).
 
-A process that its parent left goes to init, in whatever session it is. A subreaper gets it instead, so that it stays below us. Where
-programs have no account of their own this is all that ends them before their result is read.
+An orphaned process goes to init, whatever its session. A subreaper gets it instead, so that it stays below us. If programs have no
+separate account, only this ends them before their result is read.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36
-# Seconds to wait for what was killed: a process in the middle of a system call dies at its end.
+# Seconds to wait for killed processes: one in the middle of a system call dies when that returns.
 LIMIT = 5.0
 
-# A number may be given again; together with the time of its start it is one process.
+# A process id may be reused; together with the start time it identifies one process.
 Process = tuple[int, str]
 
 
@@ -29,11 +29,11 @@ def adopt_orphans() -> None:
 
 
 def descendants() -> frozenset[Process]:
-    """Our descendants that live. None where the system does not say."""
+    """Our living descendants; empty if the system does not tell."""
     children: dict[int, list[Process]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # the name, in brackets, may hold anything
+            # the name, in parentheses, may contain anything
             fields = path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:
             continue
@@ -49,7 +49,7 @@ def descendants() -> frozenset[Process]:
 
 
 def kill_all_but(kept: frozenset[Process]) -> int:
-    """Kill our descendants but those in `kept`, again and again until none is left. How many they were."""
+    """Kill our descendants except those in `kept`, again and again until none is left; returns their number."""
     killed: set[Process] = set()
     until = time.monotonic() + LIMIT
     while (left := descendants() - kept) and time.monotonic() < until:
@@ -59,7 +59,7 @@ def kill_all_but(kept: frozenset[Process]) -> int:
         killed |= left
         time.sleep(0.02)
     for pid, _ in killed:
-        # those that became ours: others reap their own
+        # those that became our children: others reap their own
         with suppress(OSError):
             os.waitpid(pid, os.WNOHANG)
     return len(killed)

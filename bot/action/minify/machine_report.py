@@ -1,4 +1,4 @@
-"""What `/minify doctor` says of the machine that minifies."""
+"""What `/minify doctor` reports about the machine that minifies."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from bot.action.minify.isolation import Account
 from bot.action.redaction import redact
 
-# The file with it, in place of a result, and seconds for it.
+# The file with the report, in place of a result, and its time limit in seconds.
 FILE, LIMIT = "doctor.txt", 600.0
 MOST_LINES, _LONGEST = 200, 500
-# Bytes of them: a comment holds so much. Of what goes wrong the end says why.
+# Bytes that a comment can hold. If something goes wrong, the end says why.
 _MOST = 8_000
 
 
 def machine_report(heard: Sequence[str], status: int, gpu_missing: str | None, account: Account, *, gpu_needed: bool) -> str:
-    """The lines about a machine: what `torch-minify doctor` printed (the end of `heard`) and its exit `status`, and what only we can see.
+    """The lines about a machine: the output of `torch-minify doctor` (the end of `heard`) with its exit `status`, and what only we can
+    see.
 
     `gpu_missing` says why no GPU is visible, and `gpu_needed` whether the workflow asks for one; programs run under `account`.
     """
@@ -33,7 +34,7 @@ def machine_report(heard: Sequence[str], status: int, gpu_missing: str | None, a
 
 
 def _end_of(heard: Sequence[str]) -> Sequence[str]:
-    """As many of the last lines as there is room for."""
+    """As many of the last lines as fit."""
     room = _MOST
     for index in range(len(heard) - 1, -1, -1):
         room -= min(len(heard[index].encode("utf-8", errors="replace")), _LONGEST) + 10

@@ -1,7 +1,7 @@
-"""`torch-minify minify`: one request of a request file, on the machine that has what it needs.
+"""`torch-minify minify`: carries out one request of a request file, on the machine that has what it needs.
 
-The request says what to run, the workflow says how this machine is set up. The engine is the command line's `run`, in a process of its
-own with an environment and, where we may, an account of its own: our own process may hold what that one must not see.
+The request says what to run, the workflow how this machine is set up. The engine is the command line's `run`, in a separate process with
+its own environment and, if possible, its own account: our own process may hold what the engine must not see.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from bot.workflow_commands import harmless, log_group
 
 log = logging.getLogger(__name__)
 
-# Seconds for the commands that set the checkout up, and beyond its budget for the engine.
+# Seconds for the commands that set up the checkout, and for the engine beyond its budget.
 SETUP_LIMIT, BEYOND_BUDGET = 3600.0, 600.0
 DEFAULT_BUDGET = 1800.0
 ENGINE = (sys.executable, "-I", "-m", "bot")
 _WORK = Path("original/work")
 _OURS = frozenset({"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME"})
-# What pytest looks for in the directories around the tests, and ends with where it may not be read.
+# Files that pytest looks for in the directories around the tests; it exits if it may not read them.
 _AROUND = ("pytest.toml", ".pytest.toml", "pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 NEVER_BEGAN = "the job was ended before it began"
@@ -62,9 +62,9 @@ class NotReadyError(Exception):
 class RunnerConfig:
     """How this machine runs a request.
 
-    `budget` (seconds) is for a request that names none. `python` is the interpreter with the user's torch, `engine` the command
-    that runs the command line. It runs under one of the `identities`, the setup under the other. Both see the harmless part of `environ`,
-    those of it that `pass_env` names, and `variables`. `torch_index` has the builds of torch that a request names.
+    `budget` (seconds) is for a request without one. `python` is the interpreter with the user's torch, `engine` the command that runs the
+    command line. The engine runs under one of the `identities`, the setup under the other. Both see the harmless part of `environ`, the
+    variables in it that `pass_env` names, and `variables`. `torch_index` has the builds of torch that a request may name.
     """
 
     checkout: Path
@@ -82,12 +82,12 @@ class RunnerConfig:
 
 
 def budget(request: Request, config: RunnerConfig) -> float:
-    """Seconds for `request`: its own, else those of `config`."""
+    """Seconds for `request`: its own budget, otherwise that of `config`."""
     return request.options.budget or config.budget
 
 
 def arguments(request: Request, config: RunnerConfig, *, script: Path, python: str, out: Path) -> list[str]:
-    """The arguments of `run` for `request` as `config` has it.
+    """The arguments of `run` for `request` according to `config`.
 
     `script` is the file with its text, `python` the interpreter with the user's torch, `out` the result directory.
     """
@@ -102,33 +102,33 @@ def arguments(request: Request, config: RunnerConfig, *, script: Path, python: s
         "--out": str(out),
         "--command": bare_command(request),
     }
-    # one word each: a value that begins with a dash is a value
+    # one word each, so that a value may begin with a dash
     words = [f"{name}={value}" for name, value in given.items() if value is not None]
     return ["run", *words, *([] if request.command is not None else [str(script)])]
 
 
 def assignments(command: str) -> tuple[dict[str, str], str]:
-    """The variables `NAME=value` that stand before the program of `command`, and the command without them."""
+    """The variables `NAME=value` before the program in `command`, and the command without them."""
     words, found = shlex.split(command), {}
     while words and (match := _ASSIGNMENT.fullmatch(words[0])):
         found[match[1]] = match[2]
         words = words[1:]
-    # nothing but variables is no program: the engine says so
+    # variables alone are not a program, which the engine reports
     return (found, shlex.join(words)) if found and words else ({}, command)
 
 
 def bare_command(request: Request) -> str | None:
-    """The command of `request` as the engine wants it."""
+    """The command of `request` in the form that the engine expects."""
     if request.command is None:
         return None
     try:
         return assignments(request.command)[1]
-    except ValueError:  # an open quotation mark: the engine says so
+    except ValueError:  # an unclosed quotation mark, which the engine reports
         return request.command
 
 
 def variables_of(request: Request) -> dict[str, str]:
-    """The variables that the command of `request` sets, but those that would change what the engine itself is."""
+    """The variables that the command of `request` sets, except those that would change the engine itself."""
     try:
         found = assignments(request.command or "")[0]
     except ValueError:
@@ -144,20 +144,19 @@ def minify(
     watch: Callable[[str], None] = ignore_line,
     stopped: threading.Event | None = None,
 ) -> int:
-    """Minimize `request` as `config` says, fill the directory `out`, and return the exit status of `run`.
+    """Minimize `request` according to `config`, fill the directory `out`, and return the exit status of `run`.
 
-    What is printed on the way goes to `console`, and each line to `watch`. A signal sets `stopped`: the work ends then. Raises InputError
-    as `begin`.
+    Output goes to `console`, and each line to `watch`. A signal sets `stopped`, which ends the work. Raises InputError like `begin`.
     """
     begin(out)
-    # first: the job may be killed at any time
+    # first, since the job may be killed at any time
     (out / request_file.KEY_FILE).write_text(f"{request_file.key(request)}\n", encoding="utf-8")
     heard: deque[str] = deque(maxlen=MOST_LINES)
     watched = heard.append if request.doctor is not None else watch
     children = Children(config.identities.setup, console, watched, stopped or threading.Event())
     others = leftovers.descendants()
     leftovers.adopt_orphans()
-    # by our number: where we are killed, the workflow's last step removes it
+    # named after our process id: if we are killed, the workflow's last step removes it
     prefix = f"torch-minify-{os.getpid()}-"
     with Scratch(prefix=prefix, ignore_cleanup_errors=True) as scratch, stop_on_signals(children.stop):
         directory = JobDirectory(Path(scratch).resolve(), request, config, out, children, heard)
@@ -171,7 +170,7 @@ def minify(
         except Stopped:
             wrong = NEVER_BEGAN
         except Exception:
-            # whatever it is, a result says that something was wrong: the report reads nothing else of this job
+            # whatever it is, there is a result that says something was wrong: the report reads nothing else from this job
             log.exception(FAULT)
             wrong = "a fault of torch-minify: the log of the run shows it"
         if wrong:
@@ -185,14 +184,14 @@ def minify(
             (out / FILE).write_text(said, encoding="utf-8")
         elif not (out / "result.json").is_file():
             status = write_error(out, f"the engine ended with exit status {status} and left no result", console)
-        # last: none that a program left in its place
+        # last, to replace one that a program may have left in its place
         (out / request_file.KEY_FILE).write_text(f"{request_file.key(request)}\n", encoding="utf-8")
         chown_like_parent(out)
     return status
 
 
 def write_error(out: Path, reason: str, console: Console) -> int:
-    """Leave a result in `out` that gives `reason`, no fault of the program; print it to `console`; return its exit status."""
+    """Write a result to `out` that gives `reason` and does not blame the program; print it to `console`; return its exit status."""
     reason = redact(reason)
     console.stderr.write(harmless(f"torch-minify: {reason}\n"))
     result = Result(status="error", reason=reason, machine_fault=reason[:200], reason_code="machine_fault")
@@ -204,7 +203,7 @@ def write_error(out: Path, reason: str, console: Console) -> int:
 def outcome_of(out: Path, status: int) -> JobOutcome:
     """The outcome of a job that left the directory `out` and ended with the exit status `status` of `run`.
 
-    A program may have written the result: what it says of itself is one of five words, or not believed.
+    A program may have written the result: what it claims is one of five words, or not believed.
     """
     words = {number: word for word, number in EXIT_STATUS.items()}
     try:
@@ -215,22 +214,22 @@ def outcome_of(out: Path, status: int) -> JobOutcome:
 
 
 class JobDirectory:
-    """The private directory `root`, in which `request` is done as `config` says by `children`; its result is for `target`.
+    """The private directory `root`, in which `children` carry out `request` according to `config`; its result goes to `target`.
 
-    `heard` is what they print, where that is the answer.
+    `heard` is their output, if that is the answer.
     """
 
     def __init__(self, root: Path, request: Request, config: RunnerConfig, target: Path, children: Children, heard: deque[str]) -> None:
         self.root, self.request, self.config, self.children, self.heard = root, request, config, children, heard
         self.engine, self.out = root / "engine", root / "engine" / "out"
         self.home, self.tmp, self.venv = (root / "setup" / name for name in ("home", "tmp", "venv"))
-        # opened before anything runs that could put a link into its place
+        # opened before anything runs that could replace it by a link
         self.result = os.open(target, os.O_RDONLY | os.O_DIRECTORY)
         self.left: list[str] = []
         self.script = root / "program" / "program.py"
 
     def minify(self) -> int:
-        """The exit status of the engine.
+        """Run everything, and return the exit status of the engine.
 
         Raises:
             NotReadyError: the engine was not started.
@@ -244,7 +243,7 @@ class JobDirectory:
             self._run_setup(["bash", "-eo", "pipefail", "-c", self.config.setup], checkout, "the setup commands")
         if self.request.doctor is not None:
             look = [*self.config.engine, "doctor", "--python", python]
-            # what went well needs no words beside the machine's
+            # if all went well, only the machine's report is needed
             self.heard.clear()
             with self._group("torch-minify doctor"):
                 account = self.config.identities.engine
@@ -263,14 +262,14 @@ class JobDirectory:
             return self.children.run(engine, cwd=where, env=self._environment(engine=True), limit=limit, account=account, tick=self.save)
 
     def _directory(self, checkout: Path) -> Path:
-        # before Python 3.13 `Path.resolve` raises where links lead in a ring
+        # before Python 3.13, `Path.resolve` raises for a cycle of links
         where, top = (Path(os.path.realpath(path)) for path in (checkout / self.request.directory, checkout))
         if not where.is_relative_to(top) or not where.is_dir():
             raise NotReadyError(f"the checkout has no directory {self.request.directory!r}, in which programs are to run")
         return where
 
     def _launched(self, where: Path) -> str:
-        """The interpreter that the request's launcher, `uv run` for instance, starts in the directory `where`."""
+        """The interpreter that the request's launcher, such as `uv run`, starts in the directory `where`."""
         said = self.tmp / "interpreter.txt"
         look = ["python", "-c", "import sys; open(sys.argv[1], 'w').write(sys.executable)", str(said)]
         self._run_setup([*self.request.launcher, *look], where, shlex.join(self.request.launcher))
@@ -284,7 +283,7 @@ class JobDirectory:
         return log_group(console.stdout, title, enabled=console.in_actions)
 
     def save(self) -> None:
-        """Bring what there is to where it is wanted. Repeated while the engine runs: a job may be killed at any time."""
+        """Copy the current result to its destination. Repeated while the engine runs, since a job may be killed at any time."""
         try:
             left = hand_over(self.config.identities.engine, self.out, self.result, _WORK)
         except OSError as error:
@@ -294,13 +293,13 @@ class JobDirectory:
             self.children.console.stderr.write(harmless(redact("".join(f"torch-minify: left behind: {line}\n" for line in left[:20]))))
 
     def close(self) -> None:
-        """Give up the descriptor of where the result is wanted."""
+        """Close the descriptor of the result's destination."""
         os.close(self.result)
 
     def _prepare(self) -> Path:
-        """The directories, the program, and the checkout: a copy where the account may not write to the given one, or where that lies in
-        another checkout, as on a runner that is kept, of which programs may read nothing."""
-        os.chmod(self.root, 0o711)  # what is in it belongs to several accounts
+        """Create the directories, the program, and the checkout: a copy if the account may not write to the given one, or if that is
+        inside another checkout, as on a persistent runner, which programs must not read."""
+        os.chmod(self.root, 0o711)  # its content belongs to several accounts
         for path in (self.out, self.engine / "home", self.engine / "tmp", self.home, self.tmp, self.script.parent):
             path.mkdir(parents=True)
         if self.request.script is not None:
@@ -316,7 +315,7 @@ class JobDirectory:
         return checkout
 
     def _interpreter(self, checkout: Path) -> str:
-        # where torch-minify lives apart from torch, as by pipx, the machine's own
+        # if torch-minify is installed apart from torch, for example by pipx, the machine's own
         python = self.config.python or (sys.executable if _installed("torch") else shutil.which("python3") or sys.executable)
         if os.sep in python:
             # not resolved: a virtual environment's python is a link
@@ -355,24 +354,24 @@ class JobDirectory:
             raise NotReadyError(f"{what} failed with exit status {status}; the log of the run shows what they printed")
 
     def _unless_stopped(self) -> None:
-        """The status of a child that we have ended says nothing of it."""
+        """Raise Stopped if we have ended the child: then its status says nothing about it."""
         if self.children.stopped.is_set():
             raise Stopped
 
     def _environment(self, *, network: bool = False, engine: bool = False) -> dict[str, str]:
         env = allowed_environment(self.config.environ, network=network)
-        passed = (*self.config.pass_env, "RUNNER_TRACKING_ID")  # by which the runner finds what a job left running
+        passed = (*self.config.pass_env, "RUNNER_TRACKING_ID")  # by which the runner finds processes that a job left running
         env.update({name: self.config.environ[name] for name in passed if name in self.config.environ})
         env.update(self.config.variables)
-        if not network:  # the program's own, not for what sets it up
+        if not network:  # for the program itself, not for its setup
             env.update(variables_of(self.request))
         home, tmp = (self.engine / "home", self.engine / "tmp") if engine else (self.home, self.tmp)
         env.update(HOME=str(home), TMPDIR=str(tmp), XDG_CACHE_HOME=str(home / ".cache"), PYTHONUNBUFFERED="1")
         if engine:
-            # what was set up with `pip install --user`; and what was asked for by name is for the program too
+            # what was installed with `pip install --user`; and what was asked for by name is for the program too
             env["PYTHONUSERBASE"] = str(self.home / ".local")
             env[PASSED] = " ".join([*self.config.pass_env, *self.config.variables, *variables_of(self.request)])
-        # where pip puts scripts that it may not put beside the interpreter
+        # where pip puts scripts that it may not put next to the interpreter
         path = [str(self.home / ".local" / "bin"), env.get("PATH", os.defpath)]
         if self.venv.is_dir():
             env["VIRTUAL_ENV"] = str(self.venv)

@@ -1,4 +1,4 @@
-"""Where a result is wanted: what stands there before anything is done."""
+"""Prepares the place of a result before anything is done."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from bot.sandbox.files import remove
 
 
 def begin(out: Path) -> None:
-    """Make the directory `out`, or take from it what an earlier job left there, on a machine that is kept: it would be this one's result.
+    """Create the directory `out`, or remove what an earlier job left there on a persistent machine, which would become this job's result.
 
-    Nothing else that somebody keeps there goes; of a directory that is not known to be ours the result alone. Raises InputError where it
-    lies behind a link in the working directory, which may be a checkout: a commit would say where we write; or where something else stands.
+    Nothing else in it is removed; if the directory is not known to be ours, only the result. Raises InputError if it is behind a link in
+    the working directory, since that may be a checkout and a commit would decide where we write; or if something else is in its place.
     """
     if not out.is_absolute() and any(path.is_symlink() for path in (out, *out.parents)):
         raise InputError(f"the directory of the result, {out}, is a link or lies behind one: name the place that it leads to")

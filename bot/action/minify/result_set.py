@@ -1,7 +1,7 @@
-"""The files of a result that belong together: those that its result.json names, with the hashes that it gives them.
+"""The files of a result that belong together: those that its result.json names, with the hashes it gives.
 
-The engine replaces them one after the other, and they are looked at while it does. They wait under hidden names, which an upload leaves
-out, until all of them have come. Those that do not belong together are dropped, and what was there before them stays.
+The engine replaces them one after the other, and they are copied meanwhile. They wait under hidden names, which an upload leaves out,
+until all of them have come. Files that do not belong together are dropped, and the previous ones stay.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from bot.models.result import CONTENTS, Result
 
 RESULT, *_BESIDE = CONTENTS[:5]
 TORN = "the result: its files were exchanged meanwhile, or not all of them have come"
-# Bytes: more is no result of the engine's.
+# Bytes: no result of the engine is larger.
 _LONGEST = 4 << 20
 
 
 def waiting(name: str) -> str:
-    """What the file `name` is called until it is put to its place."""
+    """The temporary name of the file `name` until it is put in its place."""
     return f".{name}.new"
 
 
@@ -31,9 +31,9 @@ def is_waiting(name: str) -> bool:
 
 @dataclass
 class ResultSet:
-    """Those of a result that wait in the directory with the descriptor `target`.
+    """The files of a result that wait in the directory with the descriptor `target`.
 
-    `came`: their hashes, as they came. `refused`: those that came and were not wanted. `told`: what result.json says.
+    `came`: their hashes as received. `refused`: those that came and were not wanted. `told`: the content of result.json.
     """
 
     target: int
@@ -42,24 +42,26 @@ class ResultSet:
     told: bytes | None = None
 
     def holds(self, name: str) -> bool:
-        """Whether the file `name` is one of a result."""
+        """Whether the file `name` is part of a result."""
         return name == RESULT or name in _BESIDE
 
     def takes(self, name: str, sha: str, content: bytes) -> bool:
-        """Whether the file `name`, which came with the hash `sha` and this `content`, waits for the others."""
+        """Record the file `name`, received with the hash `sha` and this `content`, if it is part of a result; returns whether it has to
+        wait for the others."""
         if self.holds(name):
             self.came[name] = sha
             self.told = content if name == RESULT else self.told
         return self.holds(name)
 
     def settle(self, note: Callable[[Sequence[str]], None]) -> bool:
-        """Put them to their places, and take away what the result before them named; whether they belong together, else all of that stays.
+        """Put the files in their places, and remove what the previous result named; returns whether they belong together. If not, the
+        previous result stays.
 
-        `note` is called before, with their names; where it fails nothing has changed. Where we are killed behind it, there is no
+        `note` is called before that, with their names; if it fails, nothing has changed. If we are killed after it, there is no
         result.json.
 
         Raises:
-            OSError: one of them cannot be put to its place, or `note` failed.
+            OSError: one of them cannot be put in its place, or `note` failed.
         """
         named = self._named(self.told or b"")
         if self.told is None:
@@ -69,7 +71,7 @@ class ResultSet:
         try:
             if whole:
                 kept = [name for name in (*_BESIDE, RESULT) if name in self.came and (named is None or name in named or name == RESULT)]
-                # of a directory that somebody keeps other things in, no file goes that no result named
+                # in a directory with other things in it, remove only files that a result named
                 before = self._named(self._standing()) or {} if self.told is not None else {}
                 note(kept)
                 for name in (*((RESULT,) if self.told is not None else ()), *(one for one in before if one in _BESIDE)):
@@ -82,14 +84,14 @@ class ResultSet:
         return whole
 
     def _named(self, told: bytes) -> Mapping[str, str] | None:
-        """The hashes that a result.json (`told`) gives to its files; None where it gives none."""
+        """The hashes that a result.json (`told`) gives for its files; None if it gives none."""
         try:
             return Result.model_validate_json(told[: _LONGEST + 1]).files.sha256
         except ValueError:
             return None
 
     def _standing(self) -> bytes:
-        """The result.json that was there before; nothing where there is none."""
+        """The previous result.json; empty if there is none."""
         try:
             held = os.open(RESULT, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=self.target)
         except OSError:
