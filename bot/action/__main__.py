@@ -1,8 +1,8 @@
-"""What the images run: one mode of the Action, by its inputs. The command line's GitHub commands go the same way.
+"""What the images run: one mode of the Action, chosen by its inputs. The command line's GitHub commands use the same code.
 
-`gate`, `report`, `stop` and `sweep` are jobs on a hosted runner; `minify` is the job with the GPU, where no token is wanted.
-`auto` is all of them in one job, for a repository that trusts those who may ask. Here alone the environment is read, standard
-output and error are taken, and GitHub is reached; the modes are functions of what they are given.
+`gate`, `report`, `stop` and `sweep` are jobs on a hosted runner; `minify` is the job with the GPU, where no token is wanted. `auto` is all
+of them in one job, for a repository that trusts those who may ask. Only this module reads the environment, takes standard output and
+error, and connects to GitHub; the modes are functions of their arguments.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from bot.workflow_commands import harmless
 
 log = logging.getLogger(__name__)
 
-# Comments that could not be posted are left in this directory, for the workflow to upload.
+# Comments that could not be posted are saved in this directory, for the workflow to upload.
 UNPOSTED_DIRECTORY = Path("torch-minify-unposted")
-# Seconds between two edits of a comment. GitHub counts them.
+# Seconds between two edits of a comment, which GitHub counts.
 EDIT_INTERVAL = 30.0
 FETCH: auto.Fetch = partial(checkout.fetch, environ=os.environ)
 
 
 def connect(token: SecretStr, settings: Settings) -> GitHub:
-    """A client for the GitHub that `settings` name, with `token`. Raises InputError where there is no token."""
+    """A client for the GitHub that `settings` name, with `token`. Raises InputError if there is no token."""
     if not token.get_secret_value():
         raise InputError("input github-token is empty: everything but the mode minify speaks with GitHub")
     return GitHub(Transport(token.get_secret_value(), settings.api_url), settings.bot_login)
@@ -53,7 +53,7 @@ def connect(token: SecretStr, settings: Settings) -> GitHub:
 
 @dataclass(frozen=True)
 class Edge:
-    """What the modes reach beyond this process: GitHub, the engine, git; and `edit_interval` in seconds. Tests replace it."""
+    """What the modes reach outside this process: GitHub, the engine, git; and `edit_interval` in seconds. Tests replace it."""
 
     connect: Callable[[SecretStr, Settings], GitHub] = connect
     engine: Sequence[str] = ENGINE
@@ -61,18 +61,18 @@ class Edge:
     edit_interval: float = EDIT_INTERVAL
 
     def storage(self, settings: Settings, api: GitHub) -> GitHub:
-        """Who keeps files: `api`, or a client of its own where `settings` have a token for that."""
+        """The client that keeps files: `api`, or a separate one if `settings` have a token for that."""
         return self.connect(settings.durable_token, settings) if settings.durable_token.get_secret_value() else api
 
 
 EDGE = Edge()
 Job = Callable[[Settings, Console], JobOutcome]
-# What a job does whose inputs cannot all be used, as the words say.
+# What a job does if some of its inputs cannot be used, which the string explains.
 Unusable = Callable[[Settings, Console, str], JobOutcome]
 
 
 def main(edge: Edge = EDGE) -> int:
-    """Run the mode that the inputs name, through `edge`. Exit status of the job: 0 where all went as it should, whatever the answer."""
+    """Run the mode that the inputs name, through `edge`. Exit status of the job: 0 if everything worked, whatever the answer."""
     return _run(
         lambda settings, console: _MODES[settings.mode](settings, console, edge),
         lambda settings, console, wrong: _unusable(settings, console, edge, wrong),
@@ -80,36 +80,38 @@ def main(edge: Edge = EDGE) -> int:
 
 
 def run_gate(event: Path, name: str, file: Path | None, edge: Edge = EDGE) -> int:
-    """`torch-minify gate`, through `edge`: the event called `name` in the file `event`, its requests to `file`; without one, the stop."""
+    """`torch-minify gate`, through `edge`: the event called `name` in the file `event`, its requests to `file`;
+    without a file, the stop."""
     return _run(lambda settings, _: _decide(settings.model_copy(update={"event_path": event, "event_name": name}), edge, file))
 
 
 def run_report(results: Sequence[Path], file: Path, *, dry_run: bool, edge: Edge = EDGE) -> int:
-    """`torch-minify report`, through `edge`: post the directories `results` for the requests in `file`; with `dry_run`, show that."""
+    """`torch-minify report`, through `edge`: post the directories `results` for the requests in `file`; with `dry_run`, only show that."""
     return _run(lambda settings, console: _post(settings, console, edge, results, file, dry_run=dry_run))
 
 
 def run_set_up(edge: Edge = EDGE) -> int:
-    """`torch-minify doctor --github`, through `edge`: what can be seen of the set-up. Exit status 1 where something is to change."""
+    """`torch-minify doctor --github`, through `edge`: what can be seen of the set-up. Exit status 1 if something needs to change."""
     return _run(lambda settings, _: _look(settings, edge))
 
 
 def run_minify(file: Path, index: int, out: Path, edge: Edge = EDGE) -> int:
-    """`torch-minify minify`, through `edge`: the request number `index` in `file`, to the directory `out`. The exit status of `run`."""
+    """`torch-minify minify`, through `edge`: the request number `index` in `file`, to the directory `out`. Returns the exit status of
+    `run`."""
     return _run(lambda settings, console: JobOutcome(_minimize(settings, console, edge, file, index, out)))
 
 
 class LogFormatter(logging.Formatter):
-    """What is logged may hold words of others, tracebacks too: without secrets, and no line of it is a command to the runner."""
+    """Log messages may contain foreign text, including tracebacks: removes secrets, and makes sure that no line is a command to the
+    runner."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The `record` as it stands in the log."""
+        """The `record` as it appears in the log."""
         return harmless(redaction.redact(super().format(record)))
 
 
 def _run(job: Job, unusable: Unusable | None = None) -> int:
-    """The exit status of a job: 2 for unusable input, about which `unusable` may do something; 1 where GitHub does not answer, or for a
-    fault of ours."""
+    """The exit status of a job: 2 for unusable input, which `unusable` may handle; 1 if GitHub does not answer, or for a fault of ours."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogFormatter("%(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
@@ -131,13 +133,13 @@ def _run(job: Job, unusable: Unusable | None = None) -> int:
         sys.stderr.write(harmless(redaction.redact(f"torch-minify: GitHub does not answer: {error}\n")))
         return 1
     except Exception:
-        # what was raised may hold words of others: Python's own way to print it would leave secrets and commands to the runner in them
+        # the exception may contain foreign text: Python's own traceback would leave secrets and commands to the runner in it
         log.exception(FAULT)
         return 1
 
 
 def _unusable(settings: Settings, console: Console, edge: Edge, wrong: str) -> JobOutcome:
-    """A job whose inputs cannot all be used, as `wrong` says, has somebody who waits for its answer as well."""
+    """Handle a job whose inputs cannot all be used, as `wrong` says: somebody waits for its answer, too."""
     match settings.mode:
         case "report":
             return _report(settings, console, edge)
@@ -150,7 +152,7 @@ def _unusable(settings: Settings, console: Console, edge: Edge, wrong: str) -> J
             return JobOutcome()
     why = f"The workflow's inputs cannot be used: {code(wrong, 1000)}."
     told = gate.failed(_event(settings), settings, edge.connect(settings.token, settings), why)
-    # an outcome, so that no report looks for what was lost
+    # an outcome, so that no report looks for a lost result
     return replace(told, outputs={"outcome": "refused", "matrix": "[]"})
 
 
@@ -174,8 +176,8 @@ def _post(settings: Settings, console: Console, edge: Edge, results: Sequence[Pa
 
 
 def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
-    """The job that reports; where it has no requests to go by, it says that."""
-    # on a machine that is kept a job that was killed leaves it, and it would be uploaded as this one's
+    """The job that reports; if it has no requests, it says so."""
+    # on a persistent machine, a killed job leaves it behind, and it would be uploaded as this job's
     shutil.rmtree(UNPOSTED_DIRECTORY, ignore_errors=True)
     try:
         requests = request_file.read(settings.request_file, settings.request_sha256)
@@ -186,13 +188,13 @@ def _report(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
     try:
         return post.report(requests, [settings.results], settings, api, edge.storage(settings, api), console, UNPOSTED_DIRECTORY)
     except Exception:
-        # as in the gate: whatever it is, nobody must wait for nothing
+        # as in the gate: whatever it is, nobody must wait in vain
         log.exception(FAULT)
         return _unanswered(settings, api, gate.OURS)
 
 
 def _unanswered(settings: Settings, api: GitHub, why: str) -> JobOutcome:
-    """Say `why` nothing will come, in the comments that promise it, or else to who asked."""
+    """Say in the comments that promise a result `why` none will come, or else to the person who asked."""
     if lost.abandon(api, settings, why):
         return JobOutcome(1, summary=f"No result: {why}\n")
     return gate.failed(_event(settings), settings, api, why)
@@ -238,7 +240,7 @@ def _minify(settings: Settings, console: Console, edge: Edge) -> JobOutcome:
     try:
         status = _minimize(settings, console, edge, settings.request_file, settings.index, settings.result)
     except InputError as error:
-        # a result says so, since the report reads nothing else of this job
+        # a result says so, since the report reads nothing else from this job
         begin(settings.result)
         minify_request.write_error(settings.result, str(error), console)
         isolation.chown_like_parent(settings.result)
@@ -276,7 +278,7 @@ _MODES: dict[str, Callable[[Settings, Console, Edge], JobOutcome]] = {
 
 
 def _drop_secrets() -> None:
-    """Start again without what a program must not find in our process's environment, should the runner have put it there."""
+    """Restart without what a program must not find in our process's environment, in case the runner has put it there."""
     clean = {name: value for name, value in os.environ.items() if not redaction.is_secret_name(name)}
     if clean.keys() != os.environ.keys():
         os.execve(sys.executable, [sys.executable, "-I", "-m", "bot.action"], clean)

@@ -1,5 +1,5 @@
-"""Zip files of others, read within bounds. Exported programs are such: their texts are searched for secrets but not changed, since what was
-proven is the file as it is."""
+"""Reads foreign zip files within limits. Exported programs are zip files: their texts are searched for secrets but not changed, since the
+file itself was verified."""
 
 from __future__ import annotations
 
@@ -12,19 +12,18 @@ from typing import IO
 
 from bot.action.redaction import redact
 
-# Characters of a packed program that a comment holds.
+# Maximum characters of a packed program in a comment.
 MOST_PACKED = 8 << 10
-# Bytes: a larger member holds tensors; of all together; members.
+# Bytes: a larger member contains tensors; the limit for all together; number of members.
 _LARGEST, _MOST, _MEMBERS = 4 << 20, 32 << 20, 2_000
-# What a zip file may raise that is none, torn, locked with a password, compressed in a way that is not read, or leads beyond all files.
+# What reading a bad zip file may raise: not a zip file, torn, password-protected, unsupported compression, or offsets beyond its end.
 UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError)
-# The others unpack a whole piece at once, however little is asked for: 500 bytes may become half a gigabyte.
+# The other methods decompress a whole block at once, however little is requested: 500 bytes may become half a gigabyte.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def beginning(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> bytes:
-    """The first `most` bytes of a `member` of the `archive`: what that says of their number is not believed. Raises UNREADABLE where it
-    cannot be read."""
+    """The first `most` bytes of a `member` of the `archive`, whose stated size is not trusted. Raises UNREADABLE if it cannot be read."""
     if member.compress_type not in _BOUNDED:
         raise NotImplementedError(f"compressed in the way {member.compress_type}")
     with archive.open(member) as opened:
@@ -32,7 +31,7 @@ def beginning(archive: zipfile.ZipFile, member: zipfile.ZipInfo, most: int) -> b
 
 
 def holds_secret(file: IO[bytes]) -> bool:
-    """Whether there is a secret or a personal path in the archive `file`, or in its names. What is unreadable counts as one."""
+    """Whether the archive `file`, or one of its names, contains a secret or a personal path. An unreadable one counts as if it did."""
     try:
         return any(redact(text) != text for text in _texts(file))
     except UNREADABLE:
@@ -55,8 +54,8 @@ def _texts(file: IO[bytes]) -> Iterator[str]:
 
 
 def packed(content: bytes) -> str | None:
-    """The program `content` as text, by zlib and base64; None where that is too long for a comment, or would hide a secret."""
+    """The program `content` as text, by zlib and base64; None if it is too long for a comment, or would hide a secret."""
     text = base64.b64encode(zlib.compress(content, 9)).decode("ascii")
-    # what looks like a secret by chance would be taken out of it, and the rest be no program
+    # a part that looks like a secret by chance would be removed, and the rest would not be a program
     fits = len(text) <= MOST_PACKED and redact(text) == text
     return text if fits and not holds_secret(io.BytesIO(content)) else None

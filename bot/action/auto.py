@@ -1,7 +1,7 @@
-"""The Action's mode `auto`: gate, minify and report in one job, with the comment edited while the work goes on.
+"""The Action's mode `auto`: gate, minify and report in one job; the comment is edited while the work proceeds.
 
-It holds a token while it runs programs, so it is for repositories that trust whoever may ask. The programs get none of it: another
-account where there is one, an environment of their own, and a parent whose memory they cannot read.
+It holds a token while it runs programs, so it is for repositories that trust whoever may ask. The programs cannot get it: they have a
+separate account if there is one, a separate environment, and a parent whose memory they cannot read.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from bot.sandbox.files import Scratch
 
 log = logging.getLogger(__name__)
 
-# Brings a commit to a directory: `checkout.fetch` without the search path.
+# Fetches a commit into a directory: `checkout.fetch` without the search path.
 Fetch = Callable[[str, str, str, Path, str], None]
 
 
 class LiveLine:
-    """Calls `show` with the last line that was printed, whenever it is another, after each call of `wait`, until that is true.
+    """Calls `show` with the last printed line, if it has changed, after each call of `wait`, until that returns true.
 
-    It never stops the work. By default it waits `every` so many seconds, and until the work ends.
+    It never stops the work. By default it waits `every` seconds, and until the work ends.
     """
 
     def __init__(self, show: Callable[[str], None], every: float, wait: Callable[[float], bool] | None = None) -> None:
@@ -49,7 +49,7 @@ class LiveLine:
         self._thread = threading.Thread(target=self._edit, daemon=True)
 
     def watch(self, line: str) -> None:
-        """Take note of a `line` that was printed."""
+        """Record a printed `line`."""
         if line.strip():
             self._line = line
 
@@ -59,7 +59,7 @@ class LiveLine:
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        # an edit that is under way ends first: the report comes after it
+        # a running edit ends first: the report comes after it
         self._thread.join()
 
     def _edit(self) -> None:
@@ -76,8 +76,8 @@ class LiveLine:
 class Auto:
     """One job from an event to its report.
 
-    `storage` keeps files as the input `durable` says, `fetch` brings commits, `unposted` takes comments that GitHub refuses;
-    `every` is the time between two edits of a comment, in seconds.
+    `storage` keeps files according to the input `durable`, `fetch` fetches commits, `unposted` takes comments that GitHub refuses; `every`
+    is the time between two edits of a comment, in seconds.
     """
 
     settings: Settings
@@ -90,12 +90,12 @@ class Auto:
     every: float
 
     def run(self, event: AnyEvent) -> JobOutcome:
-        """Do what `event` asks for. Exit status: 0, also where that is nothing; 1 where the work could not be done. Raises GitHubError
-        where GitHub does not answer what must be known."""
-        # a fork's code needs a job in the environment that somebody approves, and this one has begun
+        """Do what `event` asks for. Exit status: 0, even if that is nothing; 1 if the work could not be done. Raises GitHubError if GitHub
+        does not answer what must be known."""
+        # a fork's code needs a job in an environment that requires approval, and this job is already running
         settings = self.settings.model_copy(update={"fork_environment": ""})
         stopped = threading.Event()
-        # a cancel ends the work, not the report of it, also where the first comment has just been written: there are ten seconds for that
+        # a cancel ends the work, but not its report, even if the first comment was just written: there are ten seconds for that
         with stop_on_signals(stopped.set):
             decision = decide(event, settings, self.api)
             if decision.status == "stop" and isinstance(event, IssueComment):
@@ -132,9 +132,9 @@ class Auto:
 
 
 def _done(work: Callable[[], None], stopped: threading.Event) -> bool:
-    """Whether `work` came to its end before we were `stopped`: a large repository takes minutes, and after a cancel there are ten seconds.
+    """Whether `work` finished before we were `stopped`: a large repository takes minutes, and after a cancel there are ten seconds.
 
-    What it raises is raised. It is left alone where it goes on: it ends with the job.
+    Its exceptions propagate. If it is still running, it is left alone and ends with the job.
     """
     outcome: Future[None] = Future()
 
@@ -154,14 +154,14 @@ def _done(work: Callable[[], None], stopped: threading.Event) -> bool:
 
 
 def shower(api: GitHub, requests: Sequence[Request], index: int, run_url: str) -> Callable[[str], None]:
-    """What puts a line into the comment that the gate made for `requests`, through `api`.
+    """A function that puts a line into the comment that the gate made for `requests`, through `api`.
 
-    The request with `index` is being done, in the run at `run_url`.
+    The request with `index` is being processed, in the run at `run_url`.
     """
     answer = requests[index].answer
 
     def show(line: str) -> None:
-        # what looks at the set-up has said what it saw so far
+        # the look at the set-up has already reported what it saw so far
         if answer.issue is None or requests[index].doctor is not None:
             return
         try:

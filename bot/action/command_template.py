@@ -1,7 +1,7 @@
-"""How a repository runs one of its tests, as the input `test-command` has it, taken apart into what the engine can run.
+"""How a repository runs one of its tests: the input `test-command`, split into what the engine can run.
 
-The engine starts Python programs and nothing else, so what stands around one is taken off here: a directory, variables, a shell, and
-programs like `uv run` that choose the interpreter. Whatever is left over is refused now, and not by the machine with the GPU an hour later.
+The engine only starts Python programs, so whatever surrounds one is taken off here: a directory, variables, a shell, and programs like `uv
+run` that choose the interpreter. Anything left over is refused now, not an hour later by the machine with the GPU.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ NODEID = "{nodeid}"
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _INTERPRETER = re.compile(r"python[0-9.]*")
 _PYTEST = ("pytest", "py.test")
-# Of Python's own options those that take a value, and `-m`, whose value is the program. `-c` leaves no file to minimize.
+# Python's own options that take a value; `-m` is separate, since its value is the program. `-c` leaves no file to minimize.
 _VALUED = ("-W", "-X")
-# Programs that run another in an environment of theirs: what stands before that other one.
+# Programs that run another one in an environment of theirs: the words before that other one.
 _LAUNCHERS = (("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("hatch", "run"), ("pipenv", "run"), ("rye", "run"))
-# Of their options those that take a value of their own word.
+# Their options that take a value as a separate word.
 _LAUNCHER_VALUED = frozenset({"--python", "-p", "--extra", "--group", "--package", "--project", "--directory", "--with", "-e", "--env"})
 _SHELLS = ("bash", "sh", "dash", "zsh")
 
@@ -32,10 +32,10 @@ class TemplateError(ValueError):
 
 @dataclass(frozen=True)
 class CommandTemplate:
-    """A test command taken apart.
+    """A test command split into its parts.
 
-    `words` is a Python program with `{nodeid}` in it; `assignments` (`NAME=value`) stand before it, `directory` is where it runs, from the
-    checkout, and `launcher` what has to stand before it so that it finds its interpreter.
+    `words` is a Python program with `{nodeid}` in it; `assignments` (`NAME=value`) come before it, `directory` is where it runs, relative
+    to the checkout, and `launcher` what has to come before it so that it finds its interpreter.
     """
 
     words: tuple[str, ...]
@@ -44,7 +44,7 @@ class CommandTemplate:
     launcher: tuple[str, ...] = ()
 
     def command(self, test: str) -> str:
-        """The command for the id `test`, which comes from logs: it stays one word, whatever quotes the template had."""
+        """The command for the id `test`, which comes from logs: it stays one word, however the template is quoted."""
         if _runs_unittest(self.words):
             test = _dotted(test)
         filled = [word.replace(NODEID, test) for word in self.words]
@@ -53,7 +53,7 @@ class CommandTemplate:
 
 
 def parse(text: str) -> CommandTemplate:
-    """The template in `text`. Raises TemplateError where it is none that can be run."""
+    """The template in `text`. Raises TemplateError if it cannot be run."""
     if text.count(NODEID) != 1:
         raise TemplateError("must hold {nodeid} once")
     if f"{{{NODEID}" in text or f"{NODEID}}}" in text:
@@ -68,7 +68,7 @@ def _runs_unittest(words: tuple[str, ...]) -> bool:
 
 
 def _dotted(test: str) -> str:
-    """What unittest calls the test with pytest's id `test`."""
+    """Unittest's name for the test with pytest's id `test`."""
     file, colons, qualified = test.partition("::")
     module = file.removesuffix(".py").removeprefix("./").replace("/", ".")
     return f"{module}.{qualified.replace('::', '.')}" if colons else file
@@ -99,7 +99,7 @@ def _parse(text: str, around: CommandTemplate, depth: int) -> CommandTemplate:
 
 
 def _commands(text: str) -> list[str]:
-    """The commands that `&&` joins. Whatever else a shell would do is refused: no shell runs the command."""
+    """The commands joined by `&&`. Anything else that a shell would do is refused, since no shell runs the command."""
     lexer = shlex.shlex(text, posix=False, punctuation_chars="&|;<>()")
     lexer.whitespace_split, lexer.commenters = True, ""
     parts: list[list[str]] = [[]]
@@ -126,7 +126,7 @@ def _commands(text: str) -> list[str]:
 
 
 def _inside_shell(words: list[str]) -> str:
-    """The command that a shell is given by `-c`, alone or among other letters."""
+    """The command passed to a shell with `-c`, alone or combined with other letters."""
     for place, word in enumerate(words[1:], 1):
         if re.fullmatch(r"-[a-z]*c", word) and place + 1 < len(words):
             if len(words) > place + 2:
@@ -138,7 +138,7 @@ def _inside_shell(words: list[str]) -> str:
 
 
 def inner_path(base: str, path: str) -> str:
-    """The directory `path` as it counts from `base`, both below the checkout. Raises TemplateError where it leads out of it."""
+    """The directory `path` relative to `base`, both below the checkout. Raises TemplateError if it leads out of the checkout."""
     joined = PurePosixPath(base, path)
     parts: list[str] = []
     for part in joined.parts:
@@ -193,7 +193,7 @@ def _runs_a_file(words: list[str]) -> bool:
 
 
 def _tox(words: list[str], around: CommandTemplate) -> CommandTemplate:
-    """`tox -e ENV -- ARGUMENTS`: pytest with these arguments in that environment, as nearly every tox.ini has it."""
+    """`tox -e ENV -- ARGUMENTS`: pytest with these arguments in that environment, as in nearly every tox.ini."""
     if "--" not in words or not any(NODEID in word for word in words[words.index("--") :]):
         raise TemplateError("runs tox without the test behind `--`")
     end = words.index("--")

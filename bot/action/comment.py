@@ -17,7 +17,7 @@ _MARKER = re.compile(
     r"<!-- torch-minify:(?P<event>[a-z0-9]+-[a-z0-9-]+) run:(?P<run>[0-9]{1,18})(?: failures:(?P<failures>[0-9a-f.]{1,250}))?"
     r"(?: more:(?P<more>[0-9]{1,6}))? -->"
 )
-# Hex digits of a fingerprint that a marker holds, and of how many failures: it is one line of at most 300 characters.
+# Hex digits of a fingerprint in a marker, and the maximum number of failures: it is one line of at most 300 characters.
 SHORT, MOST_FAILURES = 8, 20
 
 
@@ -29,17 +29,17 @@ def marker(event: str, run: int, failures: Sequence[str] = ()) -> str:
 
 
 def key(name: str, event: str) -> str:
-    """What the comment for `event` is known by, where a workflow answers it by several calls: each by its `name`."""
+    """The key of the comment for `event`; if a workflow answers it with several calls, each has its own `name`."""
     return f"{name}-{event}" if name else event
 
 
 def beginning(event: str) -> str:
-    """How the marker for `event` begins whichever run answers: an event that is delivered again finds its comment."""
+    """The beginning of the marker for `event`, whichever run answers: an event that is delivered again finds its comment."""
     return f"<!-- torch-minify:{event} "
 
 
 def notice_marker(marker: str) -> str | None:
-    """The first line of the reply that says that the comment with that `marker` has its results; None where that is none of an event.
+    """The first line of the reply which says that the comment with that `marker` has its results; None if the marker belongs to no event.
 
     It names no run, so that it is not taken for the comment itself.
     """
@@ -50,7 +50,7 @@ def notice_marker(marker: str) -> str | None:
 def run_of_comment(body: str) -> int | None:
     """The run that a comment of ours with the text `body` belongs to.
 
-    Only its beginning counts: further down is text of others.
+    Only its beginning counts, since foreign text follows.
     """
     found = _MARKER.match(body)
     return int(found["run"]) if found else None
@@ -63,13 +63,13 @@ def event_of_comment(body: str) -> str | None:
 
 
 def failures_of_comment(body: str) -> tuple[str, ...]:
-    """The beginnings of the fingerprints that a comment of ours with the text `body` is about."""
+    """The prefixes of the fingerprints that a comment of ours with the text `body` is about."""
     found = _MARKER.match(body)
     return tuple(found["failures"].split(".")) if found and found["failures"] else ()
 
 
 def count_of_comment(body: str) -> int:
-    """How many failures a comment of ours with the text `body` is about, those included that its marker has no room for."""
+    """How many failures a comment of ours with the text `body` is about, including those for which its marker has no room."""
     found = _MARKER.match(body)
     return len(failures_of_comment(body)) + int(found["more"] or 0) if found else 0
 
@@ -85,11 +85,11 @@ def answer(
     stays: Callable[[str], bool] = lambda _: False,
     hint: int | None = None,
 ) -> int | None:
-    """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the one that is there, unless that text `stays`.
+    """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the existing one, unless that text `stays`.
 
-    Its first line names the `failures` it is about. `hint` is the id of the comment, where it was just written: a list may lag behind.
+    Its first line names the `failures` it is about. `hint` is the id of the comment if it was just written, since a list may lag behind.
 
-    Its id; None where `api` cannot write it.
+    Returns its id; None if `api` cannot write it.
     """
     try:
         known = api.own_comment(repository, issue, beginning(event), hint)
@@ -102,9 +102,8 @@ def answer(
 
 
 def issue_of(answer: Answer, repository: str, *, checked: bool) -> int:
-    """The issue in the one `repository` that an `answer` of a file of requests may go to. `checked`: that file is what the gate wrote, so
-    that another name in it is one that the repository had before. Raises GitHubError where it belongs to another repository, or to no
-    issue.
+    """The issue in the one `repository` that an `answer` in a request file may go to. `checked`: that file is what the gate wrote, so a
+    different name in it is a former name of the repository. Raises GitHubError if it belongs to another repository, or to no issue.
     """
     if not checked and answer.repository.lower() != repository.lower():
         raise GitHubError(f"the answer belongs to another repository: {answer.repository[:100]!r}")
@@ -114,7 +113,7 @@ def issue_of(answer: Answer, repository: str, *, checked: bool) -> int:
 
 
 def react(api: GitHub, repository: str, comment: int, reaction: Reaction) -> None:
-    """Add `reaction` to a `comment` in `repository` through `api`. It is an ornament: without it all goes on."""
+    """Add `reaction` to a `comment` in `repository` through `api`. This is decoration: without it everything continues."""
     try:
         api.react(repository, comment, reaction)
     except GitHubError as error:

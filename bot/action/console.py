@@ -1,4 +1,4 @@
-"""What a mode of the Action comes to, and where it is shown."""
+"""The outcome of a mode of the Action, and where it is shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class InputError(ValueError):
 
 @dataclass(frozen=True)
 class JobOutcome:
-    """What a job comes to: `summary` is Markdown for the job's page, `stdout` whole lines for its log."""
+    """The outcome of a job: `summary` is Markdown for the job's page, `stdout` whole lines for its log."""
 
     exit_status: int = 0
     outputs: Mapping[str, str] = field(default_factory=dict)
@@ -34,14 +34,14 @@ class JobOutcome:
 
 
 class UnbrokenStream(io.TextIOBase):
-    """A `stream` that takes all there is to say, also when nobody listens any more.
+    """A `stream` that accepts all output, even if nobody reads it any more.
 
-    After a cancel the runner's client of a job container is gone. The result has to be handed on then, not an error of a pipe.
+    After a cancel, the runner's client of a job container is gone. Then the result must still be handed on, without a broken-pipe error.
     """
 
     @classmethod
     def over(cls, stream: TextIO) -> TextIO:
-        """One over `stream`, as the text stream that it is as far as we write."""
+        """A wrapper of `stream`, typed as the text stream that we use it as."""
         return cast(TextIO, cls(stream))
 
     def __init__(self, stream: TextIO) -> None:
@@ -54,14 +54,14 @@ class UnbrokenStream(io.TextIOBase):
         return len(text)
 
     def flush(self) -> None:
-        """Pass on what was written, or lose it."""
+        """Flush what was written, or lose it."""
         with suppress(OSError, ValueError):
             self._stream.flush()
 
 
 @dataclass(frozen=True)
 class Console:
-    """The streams of a job, the runner's files for outputs and summary, and whether the runner of Actions reads them."""
+    """The streams of a job, the runner's files for outputs and summary, and whether the Actions runner reads them."""
 
     stdout: TextIO
     stderr: TextIO
@@ -70,8 +70,8 @@ class Console:
     summary: Path | None = None
 
     def publish(self, outcome: JobOutcome) -> int:
-        """Write all that `outcome` holds to where it belongs, and return its exit status. A summary that cannot be written is logged.
-        Raises InputError where the outputs cannot be written, without which no other job knows what to do."""
+        """Write everything in `outcome` to where it belongs, and return its exit status. A summary that cannot be written is logged.
+        Raises InputError if the outputs cannot be written, since no other job knows what to do without them."""
         try:
             _append(self.output, outputs(outcome.outputs))
         except OSError as error:
@@ -79,11 +79,11 @@ class Console:
         try:
             _append(self.summary, outcome.summary)
         except OSError as error:
-            # a disk that is full, say: the comment can be written all the same, and is what people wait for
+            # for example because of a full disk: the comment can still be written, and is what people wait for
             log.warning("the summary of this job cannot be written: %s", error.strerror)
         if self.in_actions:
             self.stdout.write("".join(f"{annotation.command()}\n" for annotation in outcome.annotations))
-        # it may hold words of others, and a command of the old form stands anywhere in a line
+        # it may contain foreign text, and a command of the old form may be anywhere in a line
         self.stdout.write(harmless(outcome.stdout) if self.in_actions else outcome.stdout)
         return outcome.exit_status
 

@@ -1,4 +1,4 @@
-"""Secrets and personal paths taken out of texts before they leave the machine."""
+"""Removes secrets and personal paths from texts before they leave the machine."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from bot.models.failure import Model, Signature
 from bot.sandbox.environment import SECRET_NAMES
 
 _LONGEST_KEY = 200  # lines
-_SECRET_NAME = re.compile(SECRET_NAMES, re.IGNORECASE)  # who wrote a commit (AUTHOR) is none
-# Of names this short, or as plain as these, nothing can be hidden without harm to what is no name.
+_SECRET_NAME = re.compile(SECRET_NAMES, re.IGNORECASE)  # the author of a commit (AUTHOR) is not one
+# Names this short, or as common as these, cannot be hidden without damaging other text.
 _SHORTEST_NAME, _SHORTEST_SECRET = 4, 8
 _PLAIN = frozenset(
     {"localhost", "runner", "ubuntu", "debian", "linux", "docker", "build", "builder", "github", "default", "self-hosted", "root", "host"}
     | {"torch", "triton", "cuda", "python", "test", "tests", "main", "model", "data", "node", "worker", "server", "none", "true", "false"}
     | {word.lower() for word in (*keyword.kwlist, *keyword.softkwlist, *dir(builtins))}
 )
-# What a GPU is called is no secret, though machines are called so: the table of versions names it.
+# GPU names are not secret, though machines may have them: the table of versions contains them.
 _GPU = re.compile(r"(?:[abhpv]|g[bh])\d00|l40s|a10g|[gr]tx\d{4}(?:ti)?|mi\d{3}[ax]?|dgx\d?")
 
 _MOST_PASSES = 6
 
 _COLORS = re.compile(r"(?:\x1b|\\x1b|\\033|\\u001b)\[[0-9;:?]{0,40}[ -/]?[@-~]")
-# What may say something else in base64, or with percent signs.
+# What may be other text in base64, or percent-encoded.
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])(?=[a-z0-9+/_-]{0,60}[A-Z])(?=[A-Z0-9+/_-]{0,60}[a-z])[A-Za-z0-9+/_-]{24,}={0,2}")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
 _ADDRESS = re.compile(r"[A-Za-z0-9._~+%/:@?=&-]{12,}")
 _URL_SAFE = str.maketrans("-_", "+/")
-# Around a line in a frame, and characters: of a line that something is folded to fill, and of a rest that is still worth something.
+# Characters around a line in a frame; minimum width of a line that was filled by folding, and minimum length of a rest worth hiding.
 _FRAME, _NARROWEST, _SHORTEST_REST = " \t\r│┃|", 60, 12
-# Characters before it that a line is looked at together with.
+# Number of preceding characters that are examined together with a line.
 _MOST_FOLDED = 4_000
 
 M = TypeVar("M", bound=Model)
 
 
 class _Hidden:
-    """What else is taken out: the names of this machine and the secrets that it holds, each with what stands in its place."""
+    """What else is removed: the names of this machine and the secrets that it holds, each with its replacement."""
 
     def __init__(self) -> None:
         self.words: dict[str, str] = {}
@@ -57,7 +57,7 @@ _hidden = _Hidden()
 
 
 def hide(words: Mapping[str, str]) -> None:
-    """From now on `redact` takes these `words` out as well, each in favor of what it maps to; an empty mapping ends that."""
+    """From now on `redact` removes these `words` as well, each in favor of its value; an empty mapping ends that."""
     secret = [re.escape(word) for word in sorted(words, key=len, reverse=True) if words[word] == SECRET]
     named = [_as_named(word) for word in sorted(words, key=len, reverse=True) if words[word] != SECRET]
     parts = [*secret, *([rf"{START}(?:{'|'.join(named)})(?![A-Za-z0-9_])"] if named else [])]
@@ -66,7 +66,7 @@ def hide(words: Mapping[str, str]) -> None:
 
 
 def _is_no_word(name: str) -> bool:
-    """Whether a machine's name cannot be that of something in a program, which may differ from it by its case alone."""
+    """Whether a machine's name cannot be a name in a program, even one that differs only in case."""
     return "/" not in name and re.search(r"[\d-]", name) is not None
 
 
@@ -75,19 +75,19 @@ def _as_named(word: str) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether the variable `name` is, by its name, one that no program may see."""
+    """Whether the variable `name` is, judging by its name, one that no program may see."""
     return bool(_SECRET_NAME.search(name))
 
 
 def words_of_machine(environ: Mapping[str, str], hostname: str) -> dict[str, str]:
-    """What `hide` is told of this machine: the secret values in `environ`, its home directory, its `hostname`, whole and short, and the
+    """The words of this machine for `hide`: the secret values in `environ`, its home directory, its `hostname`, full and short, and the
     name of the runner."""
     words = {value: SECRET for name, value in environ.items() if is_secret_name(name) and _hard_to_guess(value)}
     home = environ.get("HOME", "").rstrip("/")
     if home.count("/") > 1:
         words.setdefault(home, "~")
     for name, place in ((hostname, "host"), (hostname.partition(".")[0], "host"), (environ.get("RUNNER_NAME", ""), "runner")):
-        # one word each: what stands in its place is a name as well, so that a program stays one
+        # one word each: the replacement is a name as well, so that a program stays one
         if (
             len(name) >= _SHORTEST_NAME
             and name.lower() not in _PLAIN
@@ -100,14 +100,14 @@ def words_of_machine(environ: Mapping[str, str], hostname: str) -> dict[str, str
 
 
 def _hard_to_guess(value: str) -> bool:
-    """Whether a secret looks like one: a word or a path would be missing in a program."""
+    """Whether a secret looks like one: hiding a word or a path would damage programs."""
     return not value.startswith("/") and len(value) >= (_SHORTEST_SECRET if any(map(str.isdigit, value)) else 2 * _SHORTEST_SECRET)
 
 
 def redact(text: str) -> str:
-    """The text with secrets as `[secret]`, home directories as `~`, and what `hide` was told."""
+    """The `text` with secrets as `[secret]`, home directories as `~`, and without what `hide` was given."""
     for _ in range(_MOST_PASSES if "\n" in text else 1):
-        # a line from which a secret is gone may be one that something is folded to fill
+        # a line without its secret may be one that was filled by folding
         before, text = text, _all_of(_unfolded(text))
         if text == before:
             break
@@ -115,7 +115,7 @@ def redact(text: str) -> str:
 
 
 def _unfolded(text: str) -> str:
-    """A text in which what was longer than a line is whole again, where that is a secret: libraries fold what they print, in frames too."""
+    """The text with folded secrets joined again: libraries fold their output, also inside frames."""
     lines, shown, at = text.split("\n"), [], 0
     while at < len(lines):
         parts = [lines[at].strip(_FRAME)]
@@ -127,19 +127,19 @@ def _unfolded(text: str) -> str:
             shown.append(lines[at].replace(parts[0], _all_of("".join(parts)) + rest, 1))
             at = last + 1
         else:
-            # the last may be the first of others
+            # the last part may be the first of others
             shown += lines[at : max(last, at + 1)]
             at = max(last, at + 1)
     return "\n".join(shown)
 
 
 def _is_full(parts: Sequence[str]) -> bool:
-    """Whether the last of `parts` fills a line, so that it may go on in the next."""
+    """Whether the last of `parts` fills a line, so that it may continue in the next."""
     return len(parts[-1]) == len(parts[0]) >= _NARROWEST and (len(parts) > 1 or not re.search(r"\s", parts[0]))
 
 
 def _goes_on(line: str, width: int) -> str:
-    """The word at the start of `line` with which one of `width` characters may go on; empty where it rather is a word by itself."""
+    """The word at the start of `line` that may continue one of `width` characters; empty if it is more likely a separate word."""
     word = re.split(r"\s", line[: width + 1], maxsplit=1)[0]
     if len(word) == len(line) == width:
         return word
@@ -148,13 +148,13 @@ def _goes_on(line: str, width: int) -> str:
 
 
 def _spans(parts: Sequence[str]) -> bool:
-    """Whether a secret lies in more than one of `parts`."""
+    """Whether a secret extends over more than one of `parts`."""
     together = _all_of("".join(parts))
     return SECRET in together and len(together) < len("".join(map(_all_of, parts)))
 
 
 def _all_of(text: str) -> str:
-    """A text, nothing of which is folded, redacted."""
+    """A text without folded parts, redacted."""
     before = _redacted(text)
     text = _BASE64.sub(lambda found: _unless_hidden(found[0], _from_base64(found[0])), before)
     if _PERCENT.search(text):
@@ -167,7 +167,7 @@ def _all_of(text: str) -> str:
 
 def _redacted(text: str) -> str:
     for _ in range(_MOST_PASSES):
-        # what stands in place of one secret may be where another begins
+        # the replacement of one secret may be where another begins
         before, text = text, _pass(text)
         if text == before:
             break
@@ -175,18 +175,18 @@ def _redacted(text: str) -> str:
 
 
 def _among_colors(line: str) -> str:
-    """A line without its colors, if it hides a secret among them, as `grep` writes what it has found."""
+    """A line without its colors if they hide a secret, as in the output of `grep`."""
     bare = _COLORS.sub("", line)
     return line if bare == line or (shown := _redacted(bare)) == bare else shown
 
 
 def _unless_hidden(written: str, meant: str) -> str:
-    """What is `written`, unless it hides a secret in what is `meant`."""
+    """The `written` text, unless what it is `meant` to be contains a secret."""
     return written if meant == written or _pass(meant) == meant else SECRET
 
 
 def _from_base64(written: str) -> str:
-    """The text that is `written` in base64; what is none, as it is."""
+    """The text that is `written` in base64; unchanged if it is not base64."""
     digits = written.rstrip("=").translate(_URL_SAFE)
     data = base64.b64decode(digits[: len(digits) - len(digits) % 4] + (digits[-(len(digits) % 4) :] + "==")[:4] * (len(digits) % 4 > 1))
     return data.decode("ascii") if data.isascii() else written
@@ -198,7 +198,7 @@ def _pass(text: str) -> str:
     text = _hidden.replace(text)
     folded = text.casefold()
     for pattern, instead, needed in REPLACED:
-        # most texts hold none of what a pattern needs, and to look for that costs a hundredth
+        # most texts contain none of what a pattern needs, and checking that costs a hundredth
         if any(part in folded for part in needed):
             before, text = text, pattern.sub(instead, text)
             folded = folded if text == before else text.casefold()
@@ -206,7 +206,7 @@ def _pass(text: str) -> str:
 
 
 class LineRedactor:
-    """`redact` for lines that come one by one: a private key stands on several of them."""
+    """`redact` for lines that come one by one: a private key extends over several of them."""
 
     def __init__(self) -> None:
         self._left = 0  # lines that may still belong to a key
@@ -225,7 +225,7 @@ class LineRedactor:
         return redact(self._without_rest(line))
 
     def _without_rest(self, line: str) -> str:
-        """The `line` without what goes on there of a secret of the lines before."""
+        """The `line` without the continuation of a secret from the lines before."""
         core = line.strip(_FRAME)
         word = _goes_on(core, len(self._parts[0])) if self._parts and _is_full(self._parts) else ""
         if word and len(self._parts) * len(self._parts[0]) < _MOST_FOLDED and _spans([*self._parts, word]):
@@ -236,23 +236,24 @@ class LineRedactor:
 
 
 def redacted(model: M) -> M:
-    """The model with all its texts redacted."""
+    """The `model` with all its texts redacted."""
     return type(model).model_validate(redact_all(model.model_dump(by_alias=True, round_trip=True)))
 
 
 def line_of(signature: Signature) -> str:
-    """The `signature` in one line, redacted. That line is cut: of a secret in two parts neither is known for one."""
+    """The `signature` on one line, redacted. Redaction comes first because the line is shortened, and half a secret would not be
+    recognized."""
     return redacted(signature).line()
 
 
 def _redact_entry(key: Any, held: Any) -> tuple[Any, Any]:
-    """An entry, both parts of which are redacted, with the value too that its key gives away."""
+    """An entry with both parts redacted, including a value that its key reveals as a secret."""
     told = f'"{key}": "{held}"' if isinstance(key, str) and isinstance(held, str) else ""
     return key, held if redact(told) == told else SECRET
 
 
 def redact_all(value: Any) -> Any:
-    """A value as JSON has it, with all its texts redacted."""
+    """A JSON `value` with all its texts redacted."""
     if isinstance(value, str) and type(value) is str:
         return redact(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""The file of requests that the gate writes and the other jobs read. Between them it was in the hands of other people's code."""
+"""The request file that the gate writes and the other jobs read. In between it was in the hands of other people's code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot import __version__
 from bot.action.console import InputError
 from bot.models.request import Request
 
-# In a result directory, with the key of its request.
+# In a result directory: the key of its request.
 KEY_FILE = "request.sha256"
 # In place of a hash: an output of the gate's job did not arrive. An empty hash would not be compared.
 DROPPED = "dropped"
@@ -22,23 +22,24 @@ MAX_SIZE = 32 << 20
 
 
 def to_json(requests: Sequence[Request]) -> str:
-    """The text of a file that holds `requests`."""
+    """The text of a request file for `requests`."""
     return json.dumps([request.model_dump(mode="json", by_alias=True) for request in requests], indent=2) + "\n"
 
 
 def sha256(text: str) -> str:
-    """What the gate says of a file with that `text`, beside it: an output of a job can be changed by no other job."""
+    """The hash of the `text` of a request file, which the gate outputs separately: no other job can change the output of a job."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def key(request: Request) -> str:
-    """What a result says of the `request` that it answers: artifacts of an earlier attempt of a run stay beside those of a later one."""
+    """The key by which a result says which `request` it answers: artifacts of earlier attempts of a run remain next to those of later
+    ones."""
     return sha256(to_json([request]))
 
 
 def read(path: Path, expected: str = "") -> tuple[Request, ...]:
-    """The requests in the file at `path`, at least one; `expected` is its hash, where it is known. Raises InputError where the file cannot
-    be read, is larger than `MAX_SIZE`, or is not what the gate wrote, or where it is not known what that was."""
+    """The requests in the file at `path`, at least one; `expected` is its hash, if known. Raises InputError if the file cannot be read, is
+    larger than `MAX_SIZE`, or is not what the gate wrote, or if it is not known what that was."""
     if expected == DROPPED:
         raise InputError(
             "an output of the job gate did not arrive: that job was cut off, or GitHub kept the output back, as it does where the value of "
@@ -54,7 +55,7 @@ def read(path: Path, expected: str = "") -> tuple[Request, ...]:
         requests = TypeAdapter(tuple[Request, ...]).validate_json(content)
     except (OSError, ValidationError) as error:
         what = f"{error.error_count()} fields are wrong or missing" if isinstance(error, ValidationError) else str(error)
-        if expected and isinstance(error, ValidationError):  # and still it is what the gate wrote
+        if expected and isinstance(error, ValidationError):  # although it is what the gate wrote
             what += f". It is as the gate wrote it, so the torch-minify here, {__version__}, is not that of the workflow: install that one"
         raise InputError(f"cannot read the requests in {path}: {what}") from error
     if not requests:
@@ -63,8 +64,8 @@ def read(path: Path, expected: str = "") -> tuple[Request, ...]:
 
 
 def read_one(path: Path, index: int, expected: str = "") -> Request:
-    """The request number `index` (from 0) in the file at `path`, whose hash is `expected` where that is known. Raises InputError where
-    there is none, or the file cannot be used."""
+    """The request number `index` (from 0) in the file at `path`, whose hash is `expected` if known. Raises InputError if there is none, or
+    if the file cannot be used."""
     requests = read(path, expected)
     if not 0 <= index < len(requests):
         raise InputError(f"{path} holds {len(requests)} requests, none with index {index}")

@@ -1,6 +1,6 @@
-"""What secrets and personal paths look like.
+"""The forms of secrets and personal paths.
 
-Every pattern is bounded, or starts where nothing of its kind comes before, so that a hostile text costs linear time.
+Every pattern is bounded, or starts only where nothing of its kind precedes, so that a hostile text takes linear time.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ import re
 
 SECRET = "[secret]"
 
-# A token begins behind no letter of a word; or behind an escape, as `repr`, addresses and terminals write them.
+# A token does not begin after a letter of a word, but may after an escape as `repr`, addresses and terminals write them.
 _BEHIND = (
     r"|(?<=\\[abefnrtv0])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=\\U000[0-9a-fA-F]{5})|(?<=\\[0-3][0-7]{2})|(?<=%[0-9a-fA-F]{2})"
     r"|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m)|(?<=;[0-9]{3}m)"
 )
-# Names are part of longer ones (`my_host`) where tokens are not (`hf_oauth_eyJ...`).
+# Names may be part of longer ones (`my_host`) where tokens are not (`hf_oauth_eyJ...`).
 START = rf"(?:(?<![A-Za-z0-9_-]){_BEHIND})"
 _TOKENS = re.compile(
     rf"(?:(?<![A-Za-z0-9]){_BEHIND})(?:"
-    # GitHub: an installation's token holds dots since it is a JSON Web Token behind the number of its app
+    # GitHub: an installation's token contains dots, since it is a JSON Web Token after the number of its app
     r"gh[pousr]_(?:(?=[A-Za-z0-9_.-]{0,40}\d)[A-Za-z0-9_.-]{29,}[A-Za-z0-9_-]|[A-Za-z0-9]{30,})|github_pat_[A-Za-z0-9_]{30,}|v1\.[0-9a-f]{40}"
     r"|eC1hY2Nlc3MtdG9rZW46[A-Za-z0-9+/=]{8,}"  # x-access-token: in base64, as git sends it
     # OpenAI and Anthropic, Hugging Face, Slack, GitLab, npm, PyPI, Stripe, Docker, Databricks, SendGrid
@@ -36,7 +36,7 @@ _TOKENS = re.compile(
     # Together, RunPod, Sentry, RubyGems, Supabase, Figma, Pulumi, Postman, New Relic, Alibaba, Doppler
     r"|tgp_v1_[A-Za-z0-9_-]{30,}|rpa_[A-Z0-9]{30,}|sntry[su]_[A-Za-z0-9_=+/-]{40,}|rubygems_[0-9a-f]{40,}|sbp_[0-9a-f]{40}"
     r"|figd_[A-Za-z0-9_-]{30,}|pul-[0-9a-f]{40}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|NRAK-[A-Z0-9]{27}|LTAI[A-Za-z0-9]{16,24}"
-    # Fly (as its own client takes them out of logs), Cloudflare
+    # Fly (as its own client removes them from logs), Cloudflare
     r"|(?:fo1|fm1[ar]|fm2)_(?:[A-Za-z0-9/+_-]|%2[BFbf]){40,}(?:=|%3[Dd]){0,2}|cf(?:ut|at|k)_[A-Za-z0-9]{40,}"
     # Cerebras, Tavily, Gemini, Fireworks, Anyscale, Stripe's for tests and hooks
     r"|csk-[a-z0-9]{40,}|tvly-[A-Za-z0-9-]{30,}|AQ\.(?=[A-Za-z_-]{0,40}\d)[A-Za-z0-9_-]{40,}|fw_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{22,}"
@@ -52,7 +52,7 @@ _TOKENS = re.compile(
     r"|EZ[AT]K[A-Za-z0-9]{50,}|tfp_[A-Za-z0-9_.-]{40,}|sq0(?:csp|atp)-[A-Za-z0-9_-]{22,}|\d{8,10}:AA[A-Za-z0-9_-]{33}"
     r"|[st]k\.eyJ[A-Za-z0-9_-]{20,}\.[A-Za-z0-9_-]{20,}|sl\.(?:u\.)?[A-Za-z0-9_-]{100,}|snyk_[us]at\.[0-9a-f]{8}\.[A-Za-z0-9_-]{30,}"
     r"|secret_(?=[A-Za-z]{0,40}\d)[A-Za-z0-9]{40,}"
-    # Modal, Voyage, Yandex, NuGet, Rancher, Cloudflare's authority for origins, Weights & Biases on a machine of one's own
+    # Modal, Voyage, Yandex, NuGet, Rancher, Cloudflare's origin CA, self-hosted Weights & Biases
     r"|a[ks]-(?=[A-Za-z]{0,21}\d)(?=[a-z0-9]{0,21}[A-Z])(?=[A-Z0-9]{0,21}[a-z])[A-Za-z0-9]{22}(?![\w-])|AQVN[A-Za-z0-9_-]{35,}"
     r"|pa-(?=[A-Za-z_-]{0,42}\d)[A-Za-z0-9_-]{43}(?![\w-])|oy2[a-z0-9]{43}|token-[a-z0-9]{5}:[a-z0-9]{54}|v1\.0-[0-9a-f]{24}-[0-9a-f]{24,}"
     r"|local-[0-9a-f]{40}"
@@ -70,7 +70,7 @@ _TOKENS = re.compile(
     r"|vercel_blob_rw_[A-Za-z0-9]{16}_[A-Za-z0-9]{30,}|xai-token-[A-Za-z0-9]{40,}|aph0_[A-Za-z0-9_-]{30,}"
     r"|(?:api|sdk)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])"
     r"|GR1348941[A-Za-z0-9_-]{20,}|glrtr-[A-Za-z0-9_-]{20,}"
-    # AWS, its temporary ones as well, Google, Azure: its own keys hold four letters that say what they open
+    # AWS, including temporary ones, Google, Azure: its own keys contain four letters that say what they open
     r"|(?:IQoJb3JpZ2lu|F[Qw]oGZXIvYXdz)(?:[A-Za-z0-9+/=]|%2[BFbf]|%3[Dd]){60,}|ABSK[A-Za-z0-9+/]{80,}={0,2}|bedrock-api-key-[A-Za-z0-9+/=]{40,}"
     r"|[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{8,}|[A-Za-z0-9+/]{76}(?:\+ASt|ACDb|APIM|AZDO)[A-Za-z0-9+/]{4,}={0,2}"
     r"|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{30,}|ya29\.[A-Za-z0-9._-]{20,}|GOCSPX-[A-Za-z0-9_-]{20,}|1//0[A-Za-z0-9_-]{30,}"
@@ -78,7 +78,7 @@ _TOKENS = re.compile(
     # JSON Web Tokens, also encrypted ones
     r"|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}(?:\.[A-Za-z0-9_-]*){1,3})"
 )
-# Of a text that holds none of these, no position needs to be tried.
+# In a text that contains none of these, no position needs to be tried.
 _IN_TOKENS = (
     *("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "v1.", "eC1hY2Nl", "sk-", "hf_", "api_org_", "xox", "xapp-", "glpat-", "npm_"),
     *("glptt-", "gldt-", "glrt-", "glcbt-", "glft-", "glsoat-", "glagent-", "nvapi-", "gsk_", "xai-", "r8_", "pplx-", "hvs.", "hvb."),
@@ -125,23 +125,23 @@ _BEGIN, _END = rf"(?:-----|---- )BEGIN {_KEY}", rf"(?:-----|---- )END {_KEY}"
 PRIVATE_KEY = re.compile(rf"{_BEGIN}.*?(?:{_END}|\Z)", re.DOTALL)
 KEY_BEGINS = re.compile(rf"{_BEGIN}(?!.*(?:-----|---- )END )")
 KEY_ENDS = re.compile(_END)
-# A quotation mark, as programs write it within a text of theirs: escaped for Python and JSON once or more, by .NET, for HTML.
+# A quotation mark as programs write it inside a text: escaped for Python and JSON once or more, by .NET, for HTML.
 _QUOTE = r"(?:(?:\\{0,15}['\"]){1,3}|\\{1,15}(?:u00|x)2[27]|&(?:quot|apos|#0?3[49]|#[xX]2[27]);)"
-# Characters of values, as JSON of some libraries has them.
+# Escaped characters of values, as in the JSON of some libraries.
 _ESCAPED = r"\\{1,15}(?:/|u00(?:2[BbFf]|3[Dd]))"
 # Between a name and its value, and between the two in a tuple.
 _BLOCK = r"(?:[|>][+-]?\n[ \t]{1,12})?"  # of YAML
 _MEANS = rf"{_QUOTE}?\]?[ \t]{{0,12}}\s{{0,3}}(?::=|=>|[=:])\s{{0,3}}{_BLOCK}b?{_QUOTE}?"
 _BESIDE = rf"{_QUOTE}(?:, ?| value=)b?{_QUOTE}"
 _BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
-# An argument, or a row of a file of settings. Words of languages and of grammars are called tokens as well.
+# An argument, or a line of a configuration file. Words of languages and of grammars are called tokens as well.
 _NAMED = re.compile(
     rf"((?<![\w-])token{_QUOTE}?[ \t]{{0,12}}[=:][ \t]{{0,3}}b?{_QUOTE})"
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"[A-Za-z0-9+/=-]{{20,2000}}(?={_QUOTE})"
 )
 _IN_URL = re.compile(r"(:(?:\\{0,15}/){2})(?:[^/\s:@'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
-# Parameters of addresses that were signed, and the address that is itself a secret.
+# Parameters of signed addresses, and addresses that are themselves secret.
 _SIGNED = re.compile(
     r"(?i)((?:[?&;]|\\{1,15}(?:u00|x)26)(?:sig(?:nature)?|token|pwd|x-(?:amz|goog)-(?:signature|security-token|credential))=)"
     r"[A-Za-z0-9%+/=._~-]{10,}"
@@ -152,7 +152,7 @@ _HOOK = re.compile(
     r"|(webhook\.office\.com\\{0,15}/webhookb2\\{0,15}/)[A-Za-z0-9@/\\-]{60,}"
     r"|((?:anaconda|prefix)\.(?:org|com|cloud|dev)\\{0,15}/t\\{0,15}/)[A-Za-z0-9-]{16,}"
 )
-# On a command line, and in what a client of HTTP prints.
+# On a command line, and in the output of an HTTP client.
 _OPTION = re.compile(
     r"((?<![\w-])--(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|secret|jitconfig|(?:api|access|secret)-key)[ =](?:" + _QUOTE + ")?)"
     r"(?=[^\s'\"]{0,100}?\d)[^\s'\"]{8,2000}"
@@ -166,7 +166,7 @@ _LOGIN = re.compile(
 _COOKIE = re.compile(
     rf"((?i:(?:\b|_|\\[nrt])cookie)(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE}))[^\s;=]{{1,100}}=[^\r\n'\"\\]{{8,4000}}"
 )
-# Of any scheme; what is put together there, `{token}`, is no value.
+# Any scheme; a placeholder such as `{token}` is not a value.
 _HEADER = re.compile(
     rf"((?i:(?:\b|\\[nrt])(?:authorization|x-[a-z]{{1,20}}-(?:token|key)|subscription-key))(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE})"
     r"(?:[A-Za-z][A-Za-z0-9-]{1,30} )?)(?=[^\s'\"]{0,100}?\d)[A-Za-z0-9._~+/=:-]{16,2000}"
@@ -176,13 +176,13 @@ _SECRET_WORDS = (
     r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|_PAT|_AUTH|_PWD|CREDENTIALS"
     r"|(?:ACCESS|PRIVATE|ENCRYPTION|SIGNING|FERNET|MASTER|DEPLOY)_KEY)"
 )
-# As PyTorch's dumps and a shell's `env` write them. A value without a digit is rather a name or a word.
+# As PyTorch's dumps and a shell's `env` write them. A value without a digit is more likely a name or a word.
 _VARIABLE = re.compile(
     rf"((?<![A-Z0-9_])(?:(?<=setenv )|(?<=ENV )|(?<=set -x )|(?<=set -gx ))[A-Z0-9_]{{0,60}}{_SECRET_WORDS}[ \t]{{1,3}}"
     rf"|(?<=[a-z]\(){_QUOTE}[A-Z0-9_]{{0,60}}{_SECRET_WORDS}{_BESIDE}|(?<![A-Z0-9_])[A-Z0-9_]{{0,60}}{_SECRET_WORDS}{_MEANS})"
     rf"(?=[^\d\s'\"]{{0,200}}\d)(?:[A-Za-z0-9_/+=.~!@#$%^&*-]{{12,}}|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
 )
-# As files of settings and programs write them: a value that goes on as an expression is none.
+# As configuration files and programs write them; a value that continues as an expression does not count.
 _SETTING = re.compile(
     r"([sSaArRiIcCpP\"'_](?i:(?<=s)(?:ecret_?(?:access_?)?key|ession_?token|hared_?access_?key)|(?<=a)(?:ccess[_-]?token|uth[_-]?token|pi[_-]?(?:key|token)|ccess_?key_?secret|ccount_?key)"
     r"|(?<=r)efresh_?token|(?<=i)d(?:entity)?_?token|(?<=c)lient_?secret|(?<=p)(?:rivate_?key(?:_id)?|asswd|assword)|(?<=[\"'])auth|(?<=:_)auth)"
@@ -190,23 +190,23 @@ _SETTING = re.compile(
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"(?:[A-Za-z0-9_/+=~!@#$%^&*-]{{12,2000}}(?![\w.(\[])|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
 )
-# Behind its slash: whether a path begins there, also behind an option of a compiler (-I).
+# After its slash: whether a path begins there, including after a compiler option (-I).
 _PATH = (
     r"(?:(?<![\w.~-]/)|(?<=[\s'\"]-[A-Za-z]/)|(?<=\\[abefnrtv0]/)|(?<=\\x[0-9a-fA-F]{2}/)|(?<=\\u[0-9a-fA-F]{4}/)"
     r"|(?<=[\[;][0-9]m/)|(?<=[\[;][0-9]{2}m/))"
 )
-# The second: homes that are mounted elsewhere, below an absolute path.
+# The second form: homes that are mounted elsewhere, below an absolute path.
 _HOME = re.compile(
     rf"/(?:{_PATH}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)"
     rf"|{_PATH}(?<![:/]/)(?:[\w.-]{{1,40}}/){{1,6}}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)|{_PATH}(?<!//)root(?=/))"
 )
-# As JSON of some libraries has them, pandas' for one.
+# As in the JSON of some libraries, such as pandas.
 _ESCAPED_HOME = re.compile(
     r"(?<![\w.~/:-])(?:(?:\\{1,15}/[\w.-]{1,40}){0,6}\\{1,15}/(?:home|Users)\\{1,15}/[^/\\\s'\":<>|]{1,64}(?=[\\\s'\":]|\Z)"
     r"|\\{1,15}/root(?=\\{1,15}/))"
 )
 _WINDOWS_HOME = re.compile(r"(?:(?<!\w)|(?<=\\[abefnrtv0])|(?<=\\u[0-9a-fA-F]{4}))[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]+")
-# Patterns end somewhere: what goes on behind that is of the same secret.
+# A pattern ends somewhere: what follows directly belongs to the same secret.
 REST = re.compile(rf"{re.escape(SECRET)}(?:(?=[A-Za-z0-9+=])[A-Za-z0-9+/=_-]{{20,}}|(?:{_ESCAPED}[A-Za-z0-9+/=_-]+)+)")
 # Inductor's default cache directory is named after the user.
 _CACHE = re.compile(r"(?<=/torchinductor_)[^/\s'\":]+")
@@ -217,7 +217,7 @@ _CLOUD_HOST = re.compile(
 )
 
 _KEEPING = rf"\g<1>{SECRET}"
-# In this order: what is taken out, what stands in its place, and of what a text must hold one, as `casefold` writes it.
+# In this order: what is removed, its replacement, and strings of which a text must contain one, as `casefold` returns them.
 REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (_TOKENS, SECRET, tuple(part.casefold() for part in _IN_TOKENS)),
     (_BEARER, _KEEPING, ("bearer ", "basic ", "token ")),

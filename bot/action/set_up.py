@@ -1,7 +1,7 @@
-"""`torch-minify doctor --github` and `/minify doctor`: a caller's set-up, looked at from inside a run, and what to change.
+"""`torch-minify doctor --github` and `/minify doctor`: examines a caller's set-up from inside a run, and says what to change.
 
-Each line is something that was looked at. What the workflow's token may not ask, such as which runners there are, is answered from what
-runs of the repository did, or said to be unknown.
+Each line is something that was examined. What the workflow's token may not ask, such as which runners there are, is inferred from earlier
+runs of the repository, or reported as unknown.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from bot.action.github.transport import GitHubError
 from bot.action.settings import Settings
 from bot.units import duration
 
-# Minutes of a job beside its budget: images, checkout, the files at the end.
+# Minutes of a job besides its budget: images, checkout, the files at the end.
 BESIDE_BUDGET = 10.0
-# Runs whose jobs are looked at: a request each.
+# Number of runs whose jobs are examined, with a request for each.
 MOST_RUNS = 12
 # Labels of GitHub's own machines.
 _HOSTED = re.compile(r"(?:ubuntu|windows|macos)-[\w.-]+")
-# Those of them without a GPU, whatever an organization has.
+# Those of them without a GPU in any organization.
 _PLAIN = re.compile(r"ubuntu-(?:latest|slim|\d\d\.\d\d(?:-arm)?)")
 _SYSTEM = re.compile(r"(windows|macos)(?:-(?:latest|\d)[\w.-]*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: whether it is `good` (null: it cannot be known from here), and in words what was found, or to do."""
+    """One thing that was examined: whether it is `good` (null: unknown from here), and a description of what was found, or what to do."""
 
     what: str
     good: bool | None
     words: str
 
     def line(self) -> str:
-        """For a log or a code block."""
+        """The line for a log or a code block."""
         mark = {True: "ok", False: "CHANGE", None: "?"}[self.good]
         return f"{mark:<7} {self.what}: {self.words}"
 
 
 def labels_of(given: str) -> tuple[str, ...]:
-    """The labels that the input `runner` names: one, or a JSON list as `given`."""
+    """The labels that the input `runner` names: a single one, or a JSON list, as `given`."""
     if given.startswith("["):
         try:
             listed = json.loads(given)
@@ -56,10 +56,9 @@ def labels_of(given: str) -> tuple[str, ...]:
 
 
 def wrong_system(settings: Settings) -> str:
-    """Why the job that minifies cannot run on the system that the labels of its runner in `settings` name, and what to change; empty where
-    it can.
+    """Why the minify job cannot run on the system that the labels of its runner in `settings` name, and what to change; empty if it can.
 
-    The names are those of GitHub's machines, and the labels that every runner has by itself.
+    The names are those of GitHub's machines, and the labels that every runner has by default.
     """
     systems = {found[1].lower() for label in labels_of(settings.runner_label) if (found := _SYSTEM.fullmatch(label))}
     if "windows" in systems:
@@ -70,7 +69,7 @@ def wrong_system(settings: Settings) -> str:
 
 
 def wrong_options(settings: Settings) -> str:
-    """Why the container of the job that minifies would not start with its options in `settings`, and what to change; empty where it may."""
+    """Why the container of the minify job would not start with its options in `settings`, and what to change; empty if it may."""
     plain = [label for label in labels_of(settings.runner_label) if _PLAIN.fullmatch(label)]
     if plain and settings.image != "none" and "--gpus" in settings.container_options:
         return f"{plain[0]} is a machine of GitHub's without a GPU, where Docker refuses --gpus: set `container-options: ''`"
@@ -78,7 +77,7 @@ def wrong_options(settings: Settings) -> str:
 
 
 def examine(settings: Settings, api: GitHub) -> tuple[Finding, ...]:
-    """All that can be seen from here of the set-up in `settings`, asking `api`. It raises nothing: what fails is a finding."""
+    """Everything that can be seen from here of the set-up in `settings`, using `api`. It raises nothing: a failure is a finding."""
     asked = (_contents(settings, api), _actions(settings, api), _runner(settings, api), _repository(settings, api))
     return (*asked, _image(settings), *_options(settings), _command(settings), _time(settings), _forks(settings, api), _durable(settings))
 
@@ -115,7 +114,7 @@ def _actions(settings: Settings, api: GitHub) -> Finding:
 
 
 def _not_read(what: str, to_do: str, error: GitHubError) -> Finding:
-    """What an `error` says of a permission: nothing, where GitHub did not refuse, or because it was asked too often."""
+    """What an `error` says about a permission: nothing, if GitHub did not refuse, or refused because of a rate limit."""
     if error.status == 401:
         return Finding(what, False, f"GitHub does not take the token: it is over, or not of this server ({error})")
     refused = error.status in (403, 404) and "rate limit" not in str(error).lower()
@@ -137,7 +136,7 @@ def _runner(settings: Settings, api: GitHub) -> Finding:
 
 
 def _by_list(what: str, wanted: Sequence[str], runners: Sequence[Runner]) -> Finding | None:
-    """From the list of runners, where the token may read it: that of a workflow may not. An organization's are not in it."""
+    """A finding from the list of runners, if the token may read it: that of a workflow may not. An organization's runners are not in it."""
     fitting = [runner for runner in runners if _covers(runner.label_names, wanted)]
     online = [runner.name for runner in fitting if runner.status == "online"]
     if online:
@@ -146,7 +145,7 @@ def _by_list(what: str, wanted: Sequence[str], runners: Sequence[Runner]) -> Fin
 
 
 def _by_runs(what: str, wanted: Sequence[str], settings: Settings, api: GitHub, runners: Sequence[Runner]) -> Finding:
-    """From jobs of the last runs: a machine that took one with these labels was there. None of the `runners` that are known has them."""
+    """A finding from jobs of the last runs: a machine that took one with these labels existed. None of the known `runners` has them."""
     waiting = 0
     known = [label for runner in runners for label in runner.label_names]
     for run in api.recent_runs(settings.repository)[:MOST_RUNS]:
@@ -166,12 +165,12 @@ def _by_runs(what: str, wanted: Sequence[str], settings: Settings, api: GitHub, 
 
 
 def _covers(labels: Sequence[str], wanted: Sequence[str]) -> bool:
-    # GitHub compares labels without regard to case
+    # GitHub compares labels case-insensitively
     return {each.lower() for each in wanted} <= {each.lower() for each in labels}
 
 
 def _near(wanted: Sequence[str], known: Sequence[str]) -> str:
-    """What else may have been meant, of the labels that are known."""
+    """A known label that may have been meant instead."""
     lower = sorted({each.lower() for each in known})
     for label in wanted:
         found = difflib.get_close_matches(label.lower(), lower, n=1, cutoff=0.6)

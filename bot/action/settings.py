@@ -19,32 +19,32 @@ from bot.action.console import InputError
 from bot.action.redaction import is_secret_name
 from bot.units import duration
 
-# Artifacts and markers hold it.
+# Artifacts and markers contain it.
 _NAME = re.compile(r"(?!(?:request|result|unposted|comment|run)\Z)[a-z][a-z0-9]{0,19}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Inputs whose values are told to nobody: what should not be in them may be a secret.
+# Inputs whose values are never shown: what does not belong in them may be a secret.
 _UNTOLD = ("env", "pass-env", "setup")
-# What may be the name of an image: a registry, a path in small letters, a tag, a digest (github.com/distribution/reference). The runner
-# takes the scheme before it off.
+# Possible names of an image: a registry, a lowercase path, a tag, a digest (github.com/distribution/reference). The runner removes the
+# scheme before it.
 _IMAGE = re.compile(
     r"(?:docker://)?(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9]+(?:[._/-]+[a-z0-9]+)*(?::\w[\w.-]{0,127})?(?:@[A-Za-z0-9+._-]+:[0-9a-fA-F]{32,})?",
     re.ASCII,
 )
-# Words for `image` that name none themselves.
+# Keywords for `image` that are not image names.
 _IMAGES = ("none", "cu126")
-# What GitHub does not allow a job's container (its documentation of `container.options`).
+# Options that GitHub does not allow for a job's container (its documentation of `container.options`).
 _NO_OPTIONS = ("--network", "--net", "--entrypoint")
-# Runners are given their labels with commas between them; the others are those of lists, of groups and of quotations.
+# Runners get their labels separated by commas; the other characters are those of lists, groups and quotations.
 _IN_NO_LABEL = frozenset(",[]{}\"'")
 _EVERY_RUNNER = frozenset({"self-hosted", "linux", "windows", "macos", "x64", "arm64", "arm"})
-# Seconds, of a machine of one's own.
+# Seconds, on a self-hosted machine.
 _LONGEST_JOB = 5 * 86_400.0
 _ADDRESS = r"^https?://[A-Za-z0-9\[][^\s/]*(?:/\S*)?$"
 _REPOSITORY = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+\Z)[\w.-]+")
 
 
 def _input(name: str, default: Any, description: str, **more: Any) -> Any:
-    """A field that is the input `name`. A container action gets it with its dashes, a step's `env:` better without."""
+    """A field for the input `name`. A container action gets it with dashes, a step's `env:` preferably without."""
     upper = f"INPUT_{name.upper()}"
     return Field(
         default=default,
@@ -56,7 +56,7 @@ def _input(name: str, default: Any, description: str, **more: Any) -> Any:
 
 
 class Settings(BaseSettings):
-    """Everything that is read from outside. An empty variable counts as none, since Actions sets all inputs."""
+    """Everything that is read from outside. An empty variable counts as missing, since Actions sets all inputs."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True, env_file=None)
 
@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     event_path: Path | None = Field(default=None, validation_alias="GITHUB_EVENT_PATH")
     output: Path | None = Field(default=None, validation_alias="GITHUB_OUTPUT")
     summary: Path | None = Field(default=None, validation_alias="GITHUB_STEP_SUMMARY")
-    # the images of a release, written into the light action with it
+    # the images of a release, which the release writes into the light action
     gpu_image: str = Field(default="", validation_alias="TORCH_MINIFY_GPU_IMAGE")
     cu126_image: str = Field(default="", validation_alias="TORCH_MINIFY_CU126_IMAGE")
     in_actions: bool = Field(default=False, validation_alias="GITHUB_ACTIONS")
@@ -107,7 +107,7 @@ class Settings(BaseSettings):
     durable_token: SecretStr = _input("durable-token", SecretStr(""), "Token with contents write, for durable alone")
     stale_after: float = _input("stale-after", 20.0, "Hours that a request may wait for a runner", gt=0)
 
-    # what the jobs hand on
+    # what the jobs pass on
     image: str = _input("image", "", "Image for the job that minifies; empty, ours; cu126, ours for older drivers; none, the runner itself")
     container_options: str = _input("container-options", "", "Options of docker create for that image", max_length=10_000)
     submodules: str = _input(
@@ -125,8 +125,8 @@ class Settings(BaseSettings):
     @field_validator("token", "durable_token")
     @classmethod
     def _sent_as_it_is(cls, given: SecretStr) -> SecretStr:
-        # A line's end comes with a secret that was copied. What a header cannot hold would be told, and the token with it, by who makes the
-        # request.
+        # A copied secret comes with a line end. If a value cannot be in a header, the error of the code that makes the request would show
+        # it, and so the token.
         token = given.get_secret_value().strip()
         if not re.fullmatch("[!-~]*", token):
             raise ValueError("holds what no token has: a blank, or no letter of ASCII")
@@ -142,7 +142,7 @@ class Settings(BaseSettings):
     @field_validator("runner_label")
     @classmethod
     def _labels(cls, given: str) -> str:
-        # as the workflow reads it, when it is too late to say so
+        # as the workflow reads it, when it is too late to report a problem
         try:
             labels = json.loads(given) if given.startswith("[") else [given]
         except (ValueError, RecursionError):
@@ -152,7 +152,7 @@ class Settings(BaseSettings):
         if not labels or not all(isinstance(label, str) and label for label in labels):
             raise ValueError("is no JSON list of labels")
         if any(set(label) & _IN_NO_LABEL or label != label.strip() or not label.isprintable() or _is_several(label) for label in labels):
-            # where a job asks for such a one, GitHub looks for it for a day
+            # if a job asks for such a label, GitHub looks for it for a day
             raise ValueError(
                 "names what no runner is labeled: no label begins or ends with a blank or holds what is not shown, and several are a JSON "
                 'list, like ["self-hosted", "gpu"]'
@@ -218,50 +218,50 @@ class Settings(BaseSettings):
 
     @property
     def variables_given(self) -> dict[str, str]:
-        """The variables of the input `env`."""
+        """The variables in the input `env`."""
         return dict(_pairs(self.variables))
 
     @property
     def names_passed(self) -> tuple[str, ...]:
-        """The names of the input `pass-env`."""
+        """The names in the input `pass-env`."""
         return tuple(filter(None, re.split(r"[,\s]+", self.pass_env)))
 
     @property
     def job_image(self) -> str:
-        """The image of the job that minifies; empty for the runner itself."""
+        """The image of the minify job; empty for the runner itself."""
         return {"": self.gpu_image, "cu126": self.cu126_image, "none": ""}.get(self.image, self.image)
 
     @property
     def lacks_image(self) -> bool:
-        """Whether this workflow has none to name: only a release has images of its own."""
+        """Whether this workflow has no image to name: only a release has its own."""
         return self.in_actions and self.mode == "gate" and self.image != "none" and not self.job_image
 
     def artifact(self, what: str) -> str:
-        """The name of the artifact of this call that holds `what`: `request`, `result-3`."""
+        """The name of this call's artifact that contains `what`: `request`, `result-3`."""
         return "-".join(filter(None, ["torch-minify", self.name, what]))
 
     @property
     def run_url(self) -> str:
-        """Where people watch this run."""
+        """The page where people watch this run."""
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run_id}"
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
-    """The lines `NAME=value` of a text; other lines as names without a value, which are none."""
-    # not where Unicode ends lines as well: a value may hold that
+    """The lines `NAME=value` of a text; other lines as names without a value, which are not valid."""
+    # not Unicode's other line ends: a value may contain them
     lines = [line.strip() for line in re.split(r"[\r\n]", text) if line.strip()]
     return [(name, value) if equals else (line, "") for line in lines for name, equals, value in [line.partition("=")]]
 
 
 def _is_several(label: str) -> bool:
-    """Whether a `label` is several with blanks between them: one of them is one that every runner has by itself."""
+    """Whether a `label` is really several separated by blanks: one of the words is a label that every runner has by default."""
     words = label.lower().split()
     return len(words) > 1 and not _EVERY_RUNNER.isdisjoint(words)
 
 
 def _usable(name: str, wrong: str) -> None:
-    """Raise ValueError where a program of somebody else may not be given the variable `name`. Of what is none it says what is `wrong`, and
-    where, alone: it may be half of a secret of several lines."""
+    """Raise ValueError if somebody's program must not get the variable `name`. For an invalid name, the error only says what is `wrong`,
+    and where, since it may be half of a multi-line secret."""
     if not _VARIABLE.fullmatch(name):
         raise ValueError(wrong)
     if is_secret_name(name):
@@ -269,10 +269,10 @@ def _usable(name: str, wrong: str) -> None:
 
 
 def usable_settings() -> tuple[Settings, str]:
-    """The settings in this process's environment, each input that cannot be used as if it were not given; and which those are, in words.
+    """The settings in this process's environment, with unusable inputs treated as not given; and a description of those.
 
     Raises:
-        InputError: what GitHub gives cannot be used, or the mode.
+        InputError: what GitHub provides cannot be used, or the mode.
     """
     try:
         return Settings(), ""
