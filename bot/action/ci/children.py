@@ -10,6 +10,7 @@ from functools import cached_property
 from bot.action.ci import lines, pytest_log, unittest_log
 from bot.action.ci.cut_off import is_of_compiler
 from bot.action.ci.failing_test import Failure, Seen
+from bot.action.ci.judge import told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.pytest_log import PytestLog, ShownFailure
 from bot.action.ci.tracebacks import Printed, PrintedTraceback, is_elsewhere, tracebacks
@@ -29,10 +30,20 @@ def running(line: str) -> str:
     return pytest_log.running(line) or unittest_log.running(line)
 
 
-def _blames(block: PrintedTraceback) -> bool:
-    """Whether the process that printed `block` said no more than that another one failed; what stands below may be another's."""
+def _raised(block: PrintedTraceback) -> str:
+    """What was raised last in `block`, in one line: what stands below may be another's."""
     last = next(iter(exceptions(block.text)), None)
-    return last is not None and is_elsewhere(f"{last.name}: {last.message.partition(chr(10))[0]}")
+    return f"{last.name}: {last.message.partition(chr(10))[0]}" if last else ""
+
+
+def _blames(block: PrintedTraceback) -> bool:
+    """Whether the process that printed `block` said no more than that another one failed."""
+    return is_elsewhere(_raised(block))
+
+
+def _is_broken(block: PrintedTraceback) -> bool:
+    """Whether the process that printed `block` died of a fault of the machine."""
+    return told_fault(_raised(block)) is not None
 
 
 class Children:
@@ -64,11 +75,14 @@ class Children:
         return () if any(map(running, text)) else self._printed.between(max(around, default=-1), end)
 
     def _shared(self, failed: Failure) -> Failure:
-        """One of several tests whose children `failed`, with the error of one of these, where all that they raised is the compiler's."""
+        """One of several tests whose children `failed`, with the error of one of these, where all that they raised is the compiler's, or
+        tells of a fault of the machine."""
         printed = [block for block in self._above[-MAX_CHILDREN:] if not _blames(block)] if self._blaming > 1 else []
-        if not is_elsewhere(failed.text) or not printed or not all(map(self._is_of_compiler, printed)):
+        if not is_elsewhere(failed.text) or not printed:
             return failed
-        return replace(failed, text=printed[-1].text, seen=Seen.LOGGED, note=_ONE_OF_SEVERAL)
+        if all(map(self._is_of_compiler, printed)):
+            return replace(failed, text=printed[-1].text, seen=Seen.LOGGED, note=_ONE_OF_SEVERAL)
+        return replace(failed, text=printed[-1].text, seen=Seen.ERROR) if all(map(_is_broken, printed)) else failed
 
     def cause(self, section: ShownFailure, shown: Failure, before: Sequence[PrintedTraceback] = ()) -> Failure:
         """A test that is `shown` in a `section`, whose process only says that its child failed, with the child's own error: quoted,
@@ -86,13 +100,14 @@ class Children:
 
     def told(self, named: Failure) -> Failure:
         """A `named` test of which the log tells no more than that it failed, or its child, with the compiler's error that was printed as
-        it ran."""
+        it ran; that of the child's machine, too."""
         if named.seen is Seen.COUNT or (named.text and not is_elsewhere(named.text)):
             return named
         printed = self._printed_by.get(named.test, ())
         alone = named.text and not printed and not self._pytest.shown and self._blaming == 1
         children = [block for block in (self._above[-MAX_CHILDREN:] if alone else printed) if not block.who.endswith(LOGGED)]
         child = next(filter(self._is_of_compiler, reversed(children)), None)
+        child = child or (next(filter(_is_broken, reversed(children)), None) if named.text else None)
         return replace(named, text=child.text, seen=Seen.ERROR) if child else self._shared(named) if named.text else named
 
     @cached_property

@@ -169,3 +169,24 @@ def test_what_children_of_several_tests_have_printed(printed: str, expected: str
     log = printed.format_map(parts) + (f"=== FAILURES ===\n{shown}" if sections else "") + summary
     found = candidates.rows(log, CheckoutPaths([]))
     assert [(row["test"], row["verdict"]) for row in found] == [(f"tests/test_a.py::test_{name}", expected) for name in "abc"]
+
+
+@pytest.mark.parametrize("tests", ["a", "abc"])
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB", "not a candidate"),
+        ("RuntimeError: [Errno 2] No such file or directory: 'gcc'", "not a candidate"),
+        # it may have gone on from others, and they may be of its end
+        ("KeyError: 1", "possible"),
+        ("", "possible"),
+    ],
+)
+def test_children_of_tests_that_compile_which_the_machine_ended(raised: str, expected: str, tests: str) -> None:
+    printed = f'Traceback (most recent call last):\n  File "/w/made_up.py", line 7, in run\n    f(x)\n{raised}\n' if raised else ""
+    child = "RuntimeError: Engine core initialization failed. See root cause above."
+    summary = ENDS + "".join(f"FAILED tests/test_compile.py::test_{name} - {child}\n" for name in tests)
+    found = candidates.rows(f"{printed}{summary}", CheckoutPaths([]))
+    assert [row["verdict"] for row in found] == [expected] * len(tests)
+    found = candidates.rows(f"tests/test_compile.py::test_a {printed}FAILED\n{summary}", CheckoutPaths([]))
+    assert [row["verdict"] for row in found if row["test"] == "tests/test_compile.py::test_a"] == [expected]
