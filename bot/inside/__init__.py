@@ -1,4 +1,4 @@
-"""What is loaded into the user's interpreter: standard library and torch only.
+"""Code that is loaded into the user's interpreter; it needs only the standard library and torch.
 
-It is put on that interpreter's path by file (`boot.py`), never installed there, and speaks JSON lines over pipes.
+It is loaded there from a file (`boot.py`), never installed, and communicates in JSON lines over pipes.
 """

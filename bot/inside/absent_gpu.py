@@ -1,8 +1,8 @@
-"""A CUDA device that isn't there: enough of one to compile for it.
+"""A CUDA device that is not there: enough of one to compile for it.
 
-Every tensor is a fake one (shapes and dtypes, no data), torch.cuda answers as with one device of a given architecture, Triton compiles for
-it and loads nothing, and a compiled graph gives back fake results. Nothing runs, so only what fails by the end of Triton's compile can be
-seen. What torch asks the CUDA runtime for in C++ is answered by `absent_gpu.c`, which has to be preloaded.
+Every tensor is fake (shapes and dtypes, no data), torch.cuda answers as if there were one device of a given architecture, Triton compiles
+for it and loads nothing, and a compiled graph returns fake results. Nothing runs, so only failures up to the end of Triton's compilation
+can be seen. What torch asks the CUDA runtime in C++ is answered by `absent_gpu.c`, which must be preloaded.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from .children import after
 from .protocol import CUDA_ARCH
 
-_SHARED = {80: 166_912, 86: 101_376, 87: 166_912, 89: 101_376, 90: 232_448, 100: 232_448, 103: 232_448, 120: 101_376}  # bytes for one block
+_SHARED = {80: 166_912, 86: 101_376, 87: 166_912, 89: 101_376, 90: 232_448, 100: 232_448, 103: 232_448, 120: 101_376}  # bytes per block
 _PROCESSORS = 132
 _REGISTERS, _WARP, _THREADS = 65_536, 32, 2048
 
 
 def put_up() -> None:
-    """Make this process see one device of the compute capability that CUDA_ARCH names (90 for 9.0), for good."""
+    """Make this process see one device of the compute capability in CUDA_ARCH (90 for 9.0), permanently."""
     arch = int(os.environ[CUDA_ARCH])
     shared = _SHARED.get(arch, 101_376)
     _cuda(arch, shared)
@@ -41,19 +41,19 @@ def put_up() -> None:
     after("torch._inductor.fx_passes.joint_graph", _fold_on_cpu)
     after("torch._inductor.fx_passes.pad_mm", _pad_nothing)
     after("torch._inductor.select_algorithm", _time_nothing)
-    # a module's parameters that move are swapped, which weak references to them forbid: the mode itself keeps some
+    # moving a module swaps its parameters, which fails if they have weak references, and the fake mode keeps some
     torch.utils.swap_tensors = _become
-    # the device is said to be there, and still nothing may start it
+    # torch believes that the device is there, but nothing may initialize it
     FakeTensorMode.avoid_device_init = True
     sys.modules[FakeTensorMode.__module__].init_gpu_context = lambda *_: None  # type: ignore[attr-defined]
     _Numbers(allow_non_fake_inputs=True).__enter__()
 
 
 class _Numbers(FakeTensorMode):
-    """Fake tensors; each number that a program reads of one is a one: what it prints or compares is not what fails to compile."""
+    """Fake tensors. Every number that a program reads from one is 1: what it prints or compares is not what fails to compile."""
 
     def dispatch(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """A number where one is asked for, else what the operation says of shapes."""
+        """A number if one is asked for, otherwise the operation's fake result."""
         if func is torch.ops.aten.equal.default:
             return True
         if func is torch.ops.aten._local_scalar_dense.default and getattr(args[0], "constant", None) is None:
@@ -63,7 +63,7 @@ class _Numbers(FakeTensorMode):
 
 
 def _become(one: Any, other: Any) -> None:
-    """Make the fake tensor `one` what the `other` is."""
+    """Turn the fake tensor `one` into the `other`."""
     one.data = other
     one.fake_device = other.fake_device
 
@@ -124,7 +124,7 @@ def _cuda(arch: int, shared: int) -> None:
         for module in (cuda, *(held for key, held in list(sys.modules.items()) if key.startswith("torch.cuda."))):
             if old is not None and getattr(module, name, None) is old:
                 setattr(module, name, answer)
-    # checkpointing takes the state of the device's own
+    # checkpointing saves the state of the device's generator
     cuda.default_generators = (torch.Generator(),)
     native: dict[str, Callable[..., Any]] = {
         "_cuda_getDevice": lambda: 0,
@@ -141,11 +141,11 @@ def _cuda(arch: int, shared: int) -> None:
 
 
 class AbsentProperties(types.SimpleNamespace):
-    """Stands for what is known of a device. Who asks for something else is told by this name that there is no device."""
+    """The device's properties. Asking for any other raises an error with this class's name, which says that there is no device."""
 
 
 class AbsentStream:
-    """Stands for a stream, of which nobody hears."""
+    """A stream on which nothing runs."""
 
     cuda_stream, device_index, stream_id, device_type = 0, 0, 0, 1
     device = torch.device("cuda", 0)
@@ -160,7 +160,7 @@ class AbsentStream:
         pass
 
     def query(self) -> bool:
-        """All is done."""
+        """Everything is done."""
         return True
 
     def synchronize(self, *_: Any) -> None:
@@ -169,22 +169,22 @@ class AbsentStream:
     wait_stream = wait_event = synchronize
 
     def record_event(self, *_: Any) -> AbsentEvent:
-        """An event that has happened."""
+        """An event that has already happened."""
         return AbsentEvent()
 
 
 class AbsentEvent(AbsentStream):
-    """Stands for an event that has happened."""
+    """An event that has already happened."""
 
     record = wait = AbsentStream.synchronize
 
     def elapsed_time(self, _: Any) -> float:
-        """No time."""
+        """Always zero."""
         return 0.0
 
 
 def _triton(arch: int, shared: int) -> None:
-    """Have Triton compile for the architecture, and load nothing."""
+    """Make Triton compile for the architecture and load nothing."""
     target = importlib.import_module("triton.backends.compiler").GPUTarget("cuda", arch, _WARP)
     limits = {
         "max_shared_mem": shared,
@@ -193,7 +193,7 @@ def _triton(arch: int, shared: int) -> None:
         "max_num_regs": _REGISTERS,
         "max_threads_per_sm": _THREADS,
     }
-    loaded = (0, 0, 0, 0, 1024)  # module, function, registers, spills, most threads
+    loaded = (0, 0, 0, 0, 1024)  # module, function, registers, spills, maximum threads
 
     class AbsentDriver:
         utils = AbsentProperties(get_device_properties=lambda _: limits, load_binary=lambda *_: loaded)
@@ -232,7 +232,7 @@ def _triton(arch: int, shared: int) -> None:
 
 
 class _Launcher:
-    """Stands for a kernel that was compiled: it is not loaded, and a launch does nothing."""
+    """Replaces a compiled kernel: nothing is loaded, and a launch does nothing."""
 
     n_regs, n_spills, shared, cache_hash = 32, 0, 0, ""
 
@@ -244,7 +244,7 @@ class _Launcher:
 
 
 def _load_nothing(heuristics: Any) -> None:
-    """A kernel that was compiled is not loaded: a launcher needs the device."""
+    """Do not load compiled kernels: a launcher needs the device."""
     tuner = heuristics.CachingAutotuner
 
     def launchers(self: Any) -> None:
@@ -252,12 +252,12 @@ def _load_nothing(heuristics: Any) -> None:
 
     tuner._make_launchers = launchers
     tuner._dynamic_scale_rblock = lambda _: None
-    # what is timed to be chosen cannot be timed: the first is as good
+    # `run` would time the configs and launch the best one; nothing can run here
     tuner.run = lambda *_, **__: None
 
 
 def _give_back_fakes(compile_fx: Any) -> None:
-    """A compiled graph computes what its operations say of shapes, not what was compiled."""
+    """Make a compiled graph return the fake results of its operations instead of running the compiled code."""
     original = compile_fx._compile_fx_inner
 
     @functools.wraps(original)
@@ -278,7 +278,7 @@ def _give_back_fakes(compile_fx: Any) -> None:
 
 
 class _OnCpu(TorchDispatchMode):
-    """Makes on the CPU what would be made on the device."""
+    """Creates on the CPU what would be created on the device."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
         def moved(value: Any) -> Any:
@@ -288,7 +288,7 @@ class _OnCpu(TorchDispatchMode):
 
 
 def _fold_on_cpu(joint_graph: Any) -> None:
-    """Inductor evaluates what is constant with real tensors, of which it takes the number."""
+    """Fold constants on the CPU: Inductor evaluates them with real tensors and reads the number."""
     folder = joint_graph.UniformValueConstantFolder
     original = folder._deduce_value
 
@@ -301,14 +301,14 @@ def _fold_on_cpu(joint_graph: Any) -> None:
 
 
 def _pad_nothing(pad_mm: Any) -> None:
-    """Whether padding a product pays is measured, which cannot be."""
+    """Never pad a matrix product: whether it pays off is measured, which is impossible here."""
     for name in ("_should_pad", "_should_pad_bench"):  # torch 2.9 has the second
         if hasattr(pad_mm, name):
             setattr(pad_mm, name, lambda *_, **__: False)
 
 
 def _time_nothing(select_algorithm: Any) -> None:
-    """Which of several ways is the fastest is measured, which cannot be: the first is as good."""
+    """Give all choices the same time, since none can be measured: the first will do."""
 
     def equal(_cls: Any, choices: Sequence[Any], *_: Any, **__: Any) -> dict[Any, float]:
         return dict.fromkeys(choices, 1.0)

@@ -1,7 +1,7 @@
 """The entry point inside the user's interpreter: `python boot.py ROLE ...`.
 
-The package is registered under a name of its own, so that neither our site-packages nor a user's module called `bot`
-or `inside` gets onto or off the user's path.
+It registers this package under a separate name. Thus our site-packages do not get onto the user's path, and a user's module called `bot`
+or `inside` is not hidden.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def load_package() -> None:
 
 
 def main() -> None:
-    """Run one role. Nothing is collected until it comes to a program: see `program.collect`."""
+    """Run one role. Garbage is not collected before a program runs: see `program.collect`."""
     gc.disable()
     sys.path[:] = [p for p in sys.path if os.path.abspath(p or ".") != HERE]
     load_package()

@@ -1,7 +1,7 @@
-"""Writes the bytecode of torch, and of what it imports, below PYTHONPYCACHEPREFIX: `python boot.py bytecode SECONDS [PACKAGE ...]`.
+"""Writes the bytecode of torch and its imports below PYTHONPYCACHEPREFIX: `python boot.py bytecode SECONDS [PACKAGE ...]`.
 
-With that variable Python looks there alone, for the standard library too. What has bytecode already is copied, the rest is compiled, on
-every core. It ends after so many seconds with what is there by then: what is missing is compiled by whoever imports it, as before.
+With this variable, Python looks for bytecode only there, even for the standard library. Existing bytecode is copied, and the rest is
+compiled on all cores. It stops after the given seconds; whatever is missing then is compiled when it is imported, as before.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SKIPPED = frozenset({"tests", "test", "testing", "idlelib", "lib2to3", "ensurep
 
 
 def sources(names: list[str]) -> Iterator[str]:
-    """The files of Python source of the packages and modules with these `names`, wherever they lie; without their tests."""
+    """The Python source files of the packages and modules with these `names`, without their tests."""
     for name in names:
         try:
             spec = importlib.util.find_spec(name)
@@ -38,21 +38,20 @@ def sources(names: list[str]) -> Iterator[str]:
 
 
 def below(directory: str) -> Iterator[str]:
-    """The files of Python source below the `directory`, those of tests apart."""
+    """The Python source files below the `directory`, without tests."""
     for folder, directories, files in os.walk(directory):
         directories[:] = sorted(name for name in directories if name not in _SKIPPED)
         yield from (os.path.join(folder, name) for name in sorted(files) if name.endswith(".py"))
 
 
 def write(source: str) -> None:
-    """Write the bytecode of the file `source`; what cannot be compiled, or read, has none."""
+    """Write the bytecode of the file `source`, unless it cannot be read or compiled."""
     target = importlib.util.cache_from_source(source)
     beside = _beside(source)
     try:
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if os.path.isfile(beside):
-            # Python itself looks whether it is of this source
-            # in one step: half a file is an error for whoever imports it
+            # Python itself checks whether it belongs to this source; in one step, since importing half a file is an error
             shutil.copyfile(beside, f"{target}.{os.getpid()}")
             os.replace(f"{target}.{os.getpid()}", target)
         else:
@@ -62,17 +61,17 @@ def write(source: str) -> None:
 
 
 def _beside(source: str) -> str:
-    """Where the bytecode of a file of source lies without the variable."""
+    """Where the bytecode of a source file is without the variable."""
     folder, name = os.path.split(source)
     return os.path.join(folder, "__pycache__", f"{name.removesuffix('.py')}.{sys.implementation.cache_tag}.pyc")
 
 
 def main(arguments: list[str]) -> None:
-    """Write the bytecode; the module says which `arguments` there are."""
+    """Write the bytecode; the module's docstring describes the `arguments`."""
     until = time.monotonic() + float(arguments[0])
     os.umask(0o022)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    # in that order, since time may end: what every process imports, torch, what the program names
+    # most important first, since time may run out: what every process imports, torch, what the program names
     library, own = sysconfig.get_path("stdlib"), os.path.dirname(os.path.abspath(__file__))
     files = list(dict.fromkeys([*below(own), *below(library), *sources([*PACKAGES, *arguments[1:]])]))
     children = []

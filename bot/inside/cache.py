@@ -1,4 +1,4 @@
-"""What the children of one parent share in Inductor's cache directory, and what not."""
+"""Controls what the children of one parent share in Inductor's cache directory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .shortcuts import function_at, shortcut
 
 
 def link_headers(kept: str) -> None:
-    """Let this process and its children find the precompiled headers in the directory `kept`, which may have come after they started."""
+    """Let this process and its children find the precompiled headers in the directory `kept`, which may have been built after they
+    started."""
     place = os.path.join(os.environ.get("TMPDIR", ""), HEADERS)
     with contextlib.suppress(OSError):
         for name in os.listdir(kept):
@@ -28,11 +29,11 @@ def link_headers(kept: str) -> None:
 
 
 def remember_compiled() -> None:
-    """Keep what the compiler made of each text, by the command and the text, in the cache directory of this process and its children,
-    and have it write each file in one step.
+    """Keep the compiler's output in the cache directory of this process and its children, by command and text, and write each file in one
+    step.
 
-    Inductor has the same header preprocessed in each process (0.15 seconds), and AOTInductor compiles the same glue again for each
-    candidate in which the model is the same (4 seconds). Kernels of torch.compile Inductor keeps itself.
+    Inductor preprocesses the same header in each process (0.15 seconds), and AOTInductor compiles the same glue again for each candidate
+    with the same model (4 seconds). Inductor itself keeps the kernels of torch.compile.
     """
     builder: Any = importlib.import_module("torch._inductor.cpp_builder")
     run, cache = function_at(builder, "_run_compile_cmd", "cmd_line", "cwd"), os.environ.get("TORCHINDUCTOR_CACHE_DIR")
@@ -41,7 +42,7 @@ def remember_compiled() -> None:
         words = shlex.split(cmd_line)
         output = os.path.join(cwd, words[words.index("-o") + 1]) if "-o" in words else os.devnull
         if os.path.exists(output) and not os.path.isfile(output):
-            return run(cmd_line, cwd)  # a device keeps its place
+            return run(cmd_line, cwd)  # a device must not be replaced
         kept = None
         with shortcut("remembering what was compiled"):
             kept = _place(words, cache) if cache and ("-E" in words or "-c" in words) else None
@@ -51,17 +52,17 @@ def remember_compiled() -> None:
             words[words.index("-o") + 1] = partial
             run(shlex.join(words), cwd)
         if kept is not None:
-            _copied(output, kept)  # a full disk costs the time, not the answer
+            _copied(output, kept)  # a full disk only costs time
         return None
 
     builder._run_compile_cmd = remembered
 
 
 def remember_instructions() -> None:
-    """Keep in the cache directory which vector instructions were seen to work: each process that compiles C++ loads a probe for each
-    kind in a process of its own (torch 2.11 imports torch there, which takes seconds).
+    """Record in the cache directory which vector instructions work. Otherwise each process that compiles C++ loads a probe for each kind
+    in a separate process (torch 2.11 imports torch there, which takes seconds).
 
-    Where there is no GPU the parent has asked before its children come; with one, asking may initialize the driver in it.
+    Without a GPU, the parent probes before its children start; with one, probing may initialize the driver in the parent.
     """
     cache = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     if not cache:
@@ -77,7 +78,7 @@ def remember_instructions() -> None:
             if os.path.exists(kept):
                 return True
         found = bool(check(self, code))
-        if found and kept:  # one that failed may have had no time, or no memory
+        if found and kept:  # a failed probe may have run out of time or memory
             with contextlib.suppress(OSError):
                 os.makedirs(os.path.dirname(kept), exist_ok=True)
                 open(kept, "a").close()
@@ -88,7 +89,7 @@ def remember_instructions() -> None:
 
 @contextlib.contextmanager
 def _whole(path: str) -> Iterator[str]:
-    """A name to write under, whose file takes the place of `path` at the end: who is killed on the way leaves no half of a library, which
+    """A temporary name to write to; the file replaces `path` at the end. Thus a killed process leaves no incomplete library, which
     Inductor would load in the next process instead of building it."""
     partial = f"{path}.{os.getpid()}.{threading.get_ident()}"
     try:
@@ -110,14 +111,14 @@ def _copied(source: str, target: str) -> bool:
 
 
 def packages_apart(directory: str) -> None:
-    """From the first package that AOTInductor compiles, this process has a cache directory of its own there: a package lies where the
-    hash of its code says, is written again each time, and two processes that make the same one would read each other's halves."""
+    """Give this process its own cache directory, in `directory`, once AOTInductor compiles a package. A package's path is the hash of its
+    code, it is written again each time, and two processes that make the same one would read each other's incomplete files."""
     shared, own = os.environ.get("TORCHINDUCTOR_CACHE_DIR"), os.path.join(directory, "cache")
     try:
         compiler: Any = importlib.import_module("torch._inductor.codecache").AotCodeCompiler
         compile_package = compiler.compile
     except (ImportError, AttributeError):
-        os.environ["TORCHINDUCTOR_CACHE_DIR"] = own  # from the beginning then: to share one only saves time
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = own  # from the start then: sharing only saves time
         return
 
     def compiled(*args: Any, **kwargs: Any) -> Any:
@@ -129,7 +130,7 @@ def packages_apart(directory: str) -> None:
 
 
 def _place(words: list[str], cache: str) -> str | None:
-    """Where the output belongs; where the text and the output lie does not count."""
+    """Where the output of the command `words` is kept, regardless of the paths of its source and output; None if it is not kept."""
     sources = [word for before, word in itertools.pairwise(words) if word.endswith((".hpp", ".cpp")) and before != "-include"]
     if len(sources) != 1:
         return None
@@ -139,7 +140,7 @@ def _place(words: list[str], cache: str) -> str | None:
     fixed = [word for i, word in enumerate(words) if word != sources[0] and i != output]
     try:
         with open(sources[0], encoding="utf-8") as file:
-            # a kernel names its wrapper in a comment
+            # a kernel names its wrapper in a comment, by path
             text = "".join(line.replace(os.path.dirname(sources[0]), "") if line.startswith("//") else line for line in file)
     except OSError:
         return None
