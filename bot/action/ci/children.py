@@ -46,7 +46,7 @@ def _is_broken(block: PrintedTraceback) -> bool:
     return told_fault(_raised(block)) is not None
 
 
-class Children:
+class FailedChildren:
     """The tracebacks that were `printed` by the children of tests, in the log `read`, of which `pytest` tells."""
 
     def __init__(self, read: Lines, printed: Printed, pytest: PytestLog) -> None:

@@ -15,7 +15,7 @@ from functools import cached_property
 
 from bot.action.ci import benchmarks, buck_log, cut_off, deaths, lines, logged, named_tests, passed, told_errors, unittest_log, untitled
 from bot.action.ci.asked import CommandedTest, alone, asked
-from bot.action.ci.children import TESTED, Children, running
+from bot.action.ci.children import TESTED, FailedChildren, running
 from bot.action.ci.compiles import CALL_FAILED, says_that_it_compiles
 from bot.action.ci.cut_off import mentions_compiler
 from bot.action.ci.disabled import switched_off
@@ -60,7 +60,7 @@ class _Log:
         self.runner = RunTestLog(read.text)
         self.pytest = PytestLog(read.text)
         self.found: dict[str, Failure] = {}
-        self.children = Children(read, self.printed, self.pytest)
+        self.children = FailedChildren(read, self.printed, self.pytest)
 
     def failures(self) -> list[Failure]:
         """All of them."""
