@@ -74,15 +74,21 @@ class FailedChildren:
         around = (i for i, line in enumerate(text) if line.startswith(("=", *_DIGITS)) and (_STARTS.match(line) or TESTED.match(line)))
         return () if any(map(running, text)) else self._printed.between(max(around, default=-1), end)
 
-    def _shared(self, failed: Failure) -> Failure:
-        """One of several tests whose children `failed`, with the error of one of these, where all that they raised is the compiler's, or
-        tells of a fault of the machine."""
+    @cached_property
+    def _one_of_several(self) -> tuple[PrintedTraceback, bool] | None:
+        """What the last child of several tests raised, and whether that is the compiler's: where all that was printed above is, or tells
+        of faults of the machine; None where it is neither."""
         printed = [block for block in self._above[-MAX_CHILDREN:] if not _blames(block)] if self._blaming > 1 else []
-        if not is_elsewhere(failed.text) or not printed:
+        compiled = all(map(self._is_of_compiler, printed))
+        return (printed[-1], compiled) if printed and (compiled or all(map(_is_broken, printed))) else None
+
+    def _shared(self, failed: Failure) -> Failure:
+        """One of several tests whose children `failed`, with the error of one of these."""
+        if not is_elsewhere(failed.text) or self._one_of_several is None:
             return failed
-        if all(map(self._is_of_compiler, printed)):
-            return replace(failed, text=printed[-1].text, seen=Seen.LOGGED, note=_ONE_OF_SEVERAL)
-        return replace(failed, text=printed[-1].text, seen=Seen.ERROR) if all(map(_is_broken, printed)) else failed
+        child, compiled = self._one_of_several
+        shared = replace(failed, text=child.text, seen=Seen.ERROR)
+        return replace(shared, seen=Seen.LOGGED, note=_ONE_OF_SEVERAL) if compiled else shared
 
     def cause(self, section: ShownFailure, shown: Failure, before: Sequence[PrintedTraceback] = ()) -> Failure:
         """A test that is `shown` in a `section`, whose process only says that its child failed, with the child's own error: quoted,

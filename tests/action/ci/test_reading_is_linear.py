@@ -46,6 +46,9 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "unittest": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n{'-' * 70}\n{LOWERING.format(i)}",
     "unittest without an end": lambda i: f"{'=' * 70}\nERROR: test_{i} (m.C.test_{i})\n",
     "unittest of green": lambda i: f"Error in m.C.test_{i}\n{LOWERING.format(i)}",
+    "summary of tests whose children failed": lambda i: (
+        ("" if i else LOWERING.format(i) * 20) + f"FAILED tests/test_a.py::test_{i} - RuntimeError: Engine core initialization failed\n"
+    ),
     "unittest whose child failed": lambda i: LOWERING.format(i) + BLAMING.format(i=i),
     "tracebacks": lambda i: LOWERING.format(i),
     "tracebacks behind a logger's words": lambda i: f"E: {LOWERING.format(i)}",
