@@ -161,6 +161,7 @@ class _SourceSearch:
             ("operand", partial(deletions.operands, which=1)),
             ("argument", deletions.arguments),
             ("annotation", deletions.type_annotations),
+            ("unread name", deletions.unread_names),
         ):
             self._delete(name, propose)
         for name, rewrite in values.ALL:

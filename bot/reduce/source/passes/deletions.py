@@ -227,6 +227,28 @@ def arguments(module: cst.Module) -> list[Edit]:
     return out
 
 
+def unread_names(module: cst.Module) -> list[Edit]:
+    """A name that an `except` or a `with` of `module` gives and that nothing below it reads goes."""
+    out: list[Edit] = []
+    for node in walk(module):
+        if isinstance(node, cst.ExceptHandler):
+            out += _without_name(node, "name", node.body)
+        elif isinstance(node, cst.With):
+            for item in node.items:
+                out += _without_name(item, "asname", module)
+    return out
+
+
+def _without_name(node: Any, place: str, readers: cst.CSTNode) -> list[Edit]:
+    given = getattr(node, place)
+    if given is None or not isinstance(given.name, cst.Name):
+        return []
+    reads = sum(isinstance(one, cst.Name) and one.value == given.name.value for one in walk(readers))
+    if reads > (place == "asname"):  # there it is among them itself
+        return []
+    return [Edit(((node, lambda one: one.with_changes(**{place: None})),), width(given))]
+
+
 def _binds(decorator: cst.Decorator) -> bool:
     """Whether the decorator determines how a method is called: without it, the method works only by luck."""
     return isinstance(decorator.decorator, cst.Name) and decorator.decorator.value in ("staticmethod", "classmethod", "property")

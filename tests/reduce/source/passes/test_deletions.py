@@ -130,6 +130,20 @@ def test_targets_keep_their_elements(text: str) -> None:
     assert deletions.arguments(cst.parse_module(text)) == []
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("try:\n    f()\nexcept E as e:\n    pass\n", {"try:\n    f()\nexcept E:\n    pass\n"}),
+        ("try:\n    f()\nexcept E as e:\n    raise F from e\n", set()),
+        ("with a as b, c as d:\n    f(d)\n", {"with a, c as d:\n    f(d)\n"}),
+        ("with a as b:\n    f()\n", {"with a:\n    f()\n"}),
+    ],
+)
+def test_a_name_that_nothing_reads_goes(before: str, after: set[str]) -> None:
+    module = cst.parse_module(before)
+    assert {apply(module, [edit]) for edit in deletions.unread_names(module)} == after
+
+
 def test_arguments_are_found_in_one_walk() -> None:
     started = time.process_time()
     assert len(deletions.arguments(cst.parse_module("x = [1, (2, 3)]\n" * 3000))) == 12000
