@@ -38,7 +38,10 @@ def nearest_passing(failing: str, others: Sequence[str], ask: Callable[[str], Ve
 
 
 def _silences(changed: Sequence[str]) -> bool:
-    return all(line.startswith("-") for line in changed) and any(_COMPLAINS.match(line[1:].lstrip()) for line in changed)
+    # a block that was nothing but its complaint is left with `pass`
+    gone = [line[1:].lstrip() for line in changed if line.startswith("-")]
+    left = [line[1:].strip() for line in changed if line.startswith("+")]
+    return not set(left) - {"pass"} and any(map(_COMPLAINS.match, gone))
 
 
 def _says_nothing(line: str) -> bool:

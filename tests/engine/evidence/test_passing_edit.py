@@ -37,6 +37,7 @@ def test_none() -> None:
 )
 def test_who_no_longer_complains_passes_anyhow(line: str, says: bool) -> None:
     assert edit_between(f"if x:\n    {line}\n", "") == (f"-if x:\n-    {line}" if says else None)
+    assert (edit_between(f"if x:\n    {line}\n", "if x:\n    pass\n") is not None) == says
     assert edit_between(f"a\n{line}\n", "b\n") == f"-a\n-{line}\n+b", "something else has changed as well"
 
 
