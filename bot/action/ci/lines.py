@@ -70,6 +70,8 @@ _INDENTED = re.compile(
     r"|platform \S{1,20} -- Python [\d.]{3,20}\S{0,9}, pytest-|(?:_ ){20,200}_$|[^\s:\"]{1,300}\.py:\d{1,7}: in [\w<]"
     r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}\)"
     r"|(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d "
+    r"|(?:FAILED|ERROR) (?:\[\d{1,9}\.\d{1,9}s\] )?[^\s:]{1,500}\.py(?:::\S| - \S)"
+    r"|The following tests failed consistently: \[|FAILED CONSISTENTLY: \S"
     r"|\++ (?:[A-Za-z_]\w{0,60}=\S{0,200} ){0,10}(?:python[\d.]{0,6}|pytest|torchrun|accelerate|conda|pip3?|bash|source|export|timeout) )"
 )
 # From the first of them alone: a bar of progress may be made of a million, with nothing behind them.
