@@ -12,12 +12,15 @@ from collections.abc import Callable, Collection, Iterator
 
 from bot.reduce.source.text.blocks import FUNCTIONS
 from bot.reduce.source.text.names import dotted, names_of
+from bot.reduce.source.text.variables import imported_names
 
 Keeps = Callable[[str], bool]
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 # Names in `torch.library`, and methods of operators made with it, that register a function: as a decorator, or as an argument.
 _REGISTER_NAMES = "custom_op triton_op register_fake impl_abstract register_kernel register_autograd register_vmap impl impl_backward"
 _REGISTER = frozenset(_REGISTER_NAMES.split())
+# Operations that call functions which they are given, and need what these return.
+_CONTROL_FLOW = frozenset({"cond", "while_loop", "map", "scan", "associative_scan"})
 
 
 def keeper(text: str, names: Collection[str]) -> Keeps:
@@ -90,6 +93,47 @@ def nothing_dead(text: str) -> Keeps:
         return before.keys() & names <= after.keys() and all(unread <= before.get(name, most) for name, unread in after.items())
 
     return keeps
+
+
+def branches_return(text: str) -> Keeps:
+    """Whether the functions that a text gives to torch's control flow return something where those of `text` do.
+
+    `torch.cond` and its kin refuse a branch without results, in eager as well, even if something else is refused first. Raises SyntaxError
+    where `text` is not Python.
+    """
+    before = _branches(ast.parse(text))
+    if not any(before.values()):
+        return lambda _text: True
+
+    def keeps(candidate: str) -> bool:
+        try:
+            after = _branches(ast.parse(candidate))
+        except SyntaxError:
+            return False
+        return all(after[name] for name in after if before.get(name, True))
+
+    return keeps
+
+
+def _branches(tree: ast.Module) -> dict[str, bool]:
+    """The functions that control flow is given, and whether each returns something."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    builtin = {"map"} - imported_names(tree)
+    given = {
+        (dotted(one) or "").rpartition(".")[2]
+        for call in calls
+        if (name := dotted(call.func) or "").rpartition(".")[2] in _CONTROL_FLOW and name not in builtin
+        for one in [*call.args, *(word.value for word in call.keywords)]
+    }
+    return {
+        node.name: any(isinstance(one, ast.Return) and not _is_none(one.value) for one in ast.walk(node))
+        for node in ast.walk(tree)
+        if isinstance(node, FUNCTIONS) and node.name in given
+    }
+
+
+def _is_none(value: ast.expr | None) -> bool:
+    return value is None or (isinstance(value, ast.Constant) and value.value is None)
 
 
 def _unread_of_functions(tree: ast.Module) -> dict[str, int]:

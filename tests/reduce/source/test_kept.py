@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.reduce.source.kept import keeper, nothing_dead
+from bot.reduce.source.kept import branches_return, keeper, nothing_dead
 
 TEXT = """
 import torch
@@ -186,3 +186,56 @@ def test_what_nothing_read_before_may_stay_so() -> None:
     text = '"""Says it."""\n\n\ndef fn(x):\n    """Celu."""\n    x.celu_(0.0)\n    return x\n\n\ndef main():\n    fn(x)\n'
     assert nothing_dead(text)("def fn(x):\n    x.celu_(0.0)\n    return x\ndef main():\n    fn(x)\n    fn(x)\n")
     assert not nothing_dead(text)("def fn(x):\n    x.celu_(0.0)\n    x + 1\n    return x\n")
+
+
+BRANCHES = """
+import torch
+from torch import while_loop
+
+
+def more(x):
+    y = x + 1
+    return y
+
+
+class Model(torch.nn.Module):
+    def less(self, x):
+        return x - 1
+
+    def forward(self, x):
+        def step(i, x):
+            return i + 1, x
+
+        x = torch.cond(x.sum() > 0, more, self.less, (x,))
+        i, x = while_loop(lambda i, x: i < 2, step, (0, x))
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kept"),
+    [
+        ("    y = x + 1\n    return y", "    return x", True),
+        ("    y = x + 1\n    return y", "    pass", False),
+        ("        return x - 1", "        return None", False),
+        ("            return i + 1, x", "            return", False),
+        ("        return x\n", "", True),
+        ("        x = torch.cond(x.sum() > 0, more, self.less, (x,))", "        more(x)", True),
+    ],
+)
+def test_what_an_operation_is_given_to_call_returns_what_it_needs(before: str, after: str, kept: bool) -> None:
+    """`torch.cond` and its kin refuse a branch without results, in eager as well: such a program is no smaller form of a legal one."""
+    assert BRANCHES.count(before) == 1
+    assert branches_return(BRANCHES)(BRANCHES.replace(before, after)) is kept
+
+
+def test_a_branch_that_never_returned_anything_may_stay_so() -> None:
+    text = BRANCHES.replace("        return x - 1", "        pass")
+    assert branches_return(text)(text)
+    assert not branches_return(text)("def (")
+
+
+@pytest.mark.parametrize(("imported", "kept"), [("", True), ("from torch._higher_order_ops import map\n", False)])
+def test_a_function_that_python_s_own_map_is_given_may_return_nothing(imported: str, kept: bool) -> None:
+    text = f"{imported}def show(x):\n    return x\nlist(map(show, []))\n"
+    assert branches_return(text)(text.replace("return x", "pass")) is kept
