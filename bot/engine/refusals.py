@@ -154,6 +154,9 @@ class TwoRuns:
         eager, last = self.eager, last_line(self.eager) or "nothing was printed"
         if eager.status == "exit" and eager.text.strip():
             last = f"its last line: {last}"  # the program's own words, which may say anything
+        if self._killed_each_time():
+            said = "the program was killed with the compiler and without it (SIGKILL), as for its memory, before it came to the compiler"
+            return Ended("error", "machine_fault", f"{said}: {last}", machine_fault=KILLED)
         if fault := self._broken():
             said = f"without the compiler the program was not run to its end, by a fault of the machine{self._ended()}: {last}"
             return Ended("error", "machine_fault", said, machine_fault=fault)
@@ -181,6 +184,11 @@ class TwoRuns:
         if self._asks_for_what_is_made():
             return self._only_made(last)
         return Ended("not_reproduced", "fails_in_eager", f"the program fails in eager as well{ended}: {last}")
+
+    def _killed_each_time(self) -> bool:
+        """Whether no run was seen to reach the compiler, since each was killed: the kernel takes the largest process, whoever filled the
+        memory."""
+        return self.eager.signal == self.compiled.outcome.signal == "SIGKILL" and not self.eager.calls and not self.reached
 
     def _broken(self) -> str | None:
         """What the machine did to the eager run, so that it says nothing about the program; None if it did nothing."""

@@ -139,6 +139,14 @@ def test_an_eager_run_that_the_machine_broke_says_nothing_of_the_program(eager: 
     assert "fails in eager" not in ended.reason
 
 
+def test_a_program_that_was_killed_each_time_is_not_said_to_fail_before_the_compiler() -> None:
+    killed = {"status": "signal", "signal": "SIGKILL", "text": ""}
+    ended = runs(killed, **killed).refusal(Told())
+    assert ended is not None
+    assert (ended.status, ended.code, ended.machine_fault) == ("error", "machine_fault", "the program was killed, as for its memory")
+    assert "fails" not in ended.reason
+
+
 def test_a_program_that_kills_itself_fails_in_eager_as_well() -> None:
     killed = {"status": "signal", "signal": "SIGKILL", "text": ""}
     found = refusal(runs({**killed, "calls": 1}, regions=(REACHED,), **killed), Told())
