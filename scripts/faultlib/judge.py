@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -53,7 +54,7 @@ def judge(seen: Seen, fault: Fault, reference: Reference, budget: float) -> Judg
     best: int | None = None
     for ran in seen.runs:
         # the run that is killed while it is resumed may be killed before it has begun
-        killed = fault.engine and ran.status == -9
+        killed = fault.engine and (ran.status == -signal.SIGKILL or _ended_unheard(ran))
         bad = _harm(ran, budget, killed) or _claims(ran, fault, killed)
         if bad is not None:
             return bad
@@ -65,6 +66,11 @@ def judge(seen: Seen, fault: Fault, reference: Reference, budget: float) -> Judg
         elif best is not None:
             return Judgment("LOST", "the repro that was there is no more")
     return _ending(seen, reference)
+
+
+def _ended_unheard(ran: Ran) -> bool:
+    """Whether SIGTERM ended a run that had not begun to listen for it, and so had said nothing."""
+    return ran.status == -signal.SIGTERM and not (ran.out or ran.err) and ran.result is None
 
 
 def _harm(ran: Ran, budget: float, killed: bool) -> Judgment | None:
