@@ -109,6 +109,12 @@ class Cancel(TypedDict):
     cancel: int
 
 
+class Ping(TypedDict):
+    """Asks the warm parent for a `Pong` with this number, at once."""
+
+    ping: int
+
+
 @dataclass(frozen=True)
 class CaptureOrder:
     """The program that a capture runs, and how."""
@@ -260,6 +266,13 @@ class Reply(TypedDict):
 
     id: int
     outcome: Facts
+
+
+@final
+class Pong(TypedDict):
+    """The warm parent got the `Ping` with this number."""
+
+    pong: int
 
 
 class Reached(NamedTuple):

@@ -4,7 +4,8 @@ If the parent had run one parallel kernel, a child would hang in its own first o
 the parent only imports. If importing started a device's runtime, which does not survive a fork either, each question has a new process
 instead (`spare`).
 
-The messages, one JSON object per line, are in `protocol`. In: `Question` or `Cancel`. Out: `Ready` once, then a `Reply` to each question.
+The messages, one JSON object per line, are in `protocol`. In: `Question`, `Cancel` or `Ping`. Out: `Ready` once, then a `Reply` to each
+question and a `Pong` to each ping.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .half_written import remove_half_written
 from .kept_apart import close_to_children
 from .orphans import adopt_orphans, offspring
 from .own_time import OwnTime
-from .protocol import CUDA_ARCH, Facts, Question, Ready, Reply, StartFailed, decode
+from .protocol import CUDA_ARCH, Facts, Pong, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import shortcut
 from .spare import BEGUN, Spare, pipes
 from .standby import Standby, gpus, suits
@@ -149,7 +150,7 @@ class Server:
         self.children: dict[int, Child] = {}
         self.killed = True  # a child, or the previous parent, was killed, and its compiler with it
 
-    def send(self, message: Ready | StartFailed | Reply) -> None:
+    def send(self, message: Ready | StartFailed | Reply | Pong) -> None:
         """Write a `message` as one complete line."""
         data = json.dumps(message).encode() + b"\n"
         while data:
@@ -305,6 +306,8 @@ class Server:
             if "cancel" in message:
                 if message["cancel"] in self.children:
                     self.children[message["cancel"]].cancelled = True
+            elif "ping" in message:
+                self.send({"pong": message["ping"]})
             else:
                 self.start(decode(Question, message))
         return True

@@ -1,7 +1,7 @@
 """The warm parent process, seen from our side: questions in, outcomes out.
 
 The parent imports the compiler once and forks a child for each question (`bot.inside.server`), so a crash, a hang or a corrupted
-interpreter costs only its own question. The parent itself is replaced when it dies.
+interpreter costs only its own question. The parent itself is replaced when it dies, or no longer answers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import cast
 from pydantic import ValidationError
 
 from bot.failure.outcome import Outcome
-from bot.inside.protocol import Cancel, Facts, Question, Ready, Reply, StartFailed, command, encode
+from bot.inside.protocol import Cancel, Facts, Ping, Pong, Question, Ready, Reply, StartFailed, command, encode
 from bot.inside.variables import without_settings
 from bot.sandbox.files import Scratch
 from bot.sandbox.process import Process
@@ -43,6 +43,9 @@ START_LIMIT = 180.0
 LAST_WAIT = 0.3
 # Seconds within which a parent whose answers have ended is seen to be dead.
 DEATH = 5.0
+# Seconds between two pings of a parent that has questions, and after how many unanswered ones it is ended. What it does itself, such as a
+# fork, takes milliseconds. Pings are counted, and not seconds: on a machine that stood still, neither side did anything.
+PULSE, UNANSWERED = 5.0, 6
 # How often in a row a parent that died without an answer is replaced.
 RESTARTS = 5
 # Bytes of one answer. The longest hold a traceback and the program's output.
@@ -109,10 +112,12 @@ class _Parent:
         # Lines for it, None after the last. One thread writes and one reads, so that a full pipe cannot block both sides.
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._listens = threading.Event()
+        self._ended = threading.Event()
+        self._unanswered = 0  # pings
         self._alarm = threading.Timer(START_LIMIT, self._on_start_timeout)
         self._alarm.daemon = True
         self._alarm.start()
-        for work in (self._reader_loop, self._writer_loop):
+        for work in (self._reader_loop, self._writer_loop, self._pulse_loop):
             threading.Thread(target=work, daemon=True).start()
 
     def take(self, asked: Asked, question: Question) -> bool:
@@ -154,6 +159,19 @@ class _Parent:
                 pipe.write(line)
                 pipe.flush()
 
+    def _pulse_loop(self) -> None:
+        """End a parent that hangs: without one, each of its questions would wait for the end of the search."""
+        while not self._ended.wait(PULSE):
+            if not self._ready or not self._waiting:
+                self._unanswered = 0
+            elif self._unanswered >= UNANSWERED:
+                self.process.end()
+                return
+            else:
+                self._unanswered += 1
+                message: Ping = {"ping": self._unanswered}
+                self._lines.put(json.dumps(message).encode() + b"\n")
+
     def _reader_loop(self) -> None:
         assert self.process.stdout is not None
         with self.process.stdout as answers:
@@ -168,6 +186,7 @@ class _Parent:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     self._killed = self.process.wait(DEATH) == -signal.SIGKILL
         self.process.end()
+        self._ended.set()
         self._alarm.cancel()
         self._lines.put(None)
         self._listens.set()
@@ -184,7 +203,10 @@ class _Parent:
             else:
                 asked.answer({"status": "infra", "text": "the worker's parent died"})
 
-    def _heard(self, message: Ready | StartFailed | Reply) -> None:
+    def _heard(self, message: Ready | StartFailed | Reply | Pong) -> None:
+        self._unanswered = 0
+        if "pong" in message:
+            return
         if "ready" in message:
             self._alarm.cancel()
             self._on_ready(message["ready"])

@@ -74,6 +74,17 @@ def test_a_system_without_room_for_a_process_is_an_answer(monkeypatch: pytest.Mo
     assert "Resource temporarily unavailable" in said["outcome"]["text"]
 
 
+def test_a_ping_is_answered_at_once() -> None:
+    requests, asks = os.pipe()
+    answers, writing = os.pipe()
+    parent = server.Server(requests, writing)
+    os.write(asks, b'{"ping": 3}\n')
+    assert parent.accept()
+    assert json.loads(os.read(answers, 65536)) == {"pong": 3}
+    for fd in (requests, asks, answers, writing):
+        os.close(fd)
+
+
 @pytest.mark.parametrize("written", [b"[" * 100_000, b'{"a":' * 100_000, b"no JSON", b"[1]", b'"x"', b"\xff"])
 def test_what_a_program_writes_into_our_pipe_is_no_answer(written: bytes) -> None:
     """And the parent goes on."""

@@ -341,6 +341,34 @@ class TestProtocol:
         """)
         assert [ask(pool, "").status for _ in range(2)] == ["infra", "ok"]
 
+    @pytest.mark.parametrize("reads", [True, False])
+    def test_a_parent_that_hangs_is_replaced(self, fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reads: bool) -> None:
+        monkeypatch.setattr(room, "PULSE", 0.2)
+        begun = tmp_path / "begun"
+        pool = fake(f"""
+            say({{"ready": {{}}}})
+            if not os.path.exists({str(begun)!r}):
+                open({str(begun)!r}, "w").close()
+                while {reads}: sys.stdin.readline()
+                time.sleep(600)
+            for line in sys.stdin: say({{"id": json.loads(line)["id"], "outcome": {{"status": "ok"}}}})
+        """)
+        waiting = pool.submit(Question(""))
+        assert waiting.future.result(60)[0].status == "infra"
+        assert ask(pool, "").status == "ok"
+
+    def test_a_parent_whose_question_takes_long_is_not(self, fake: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(room, "PULSE", 0.2)
+        pool = fake(f"""
+            say({{"ready": {{}}}})
+            asked, pings = json.loads(sys.stdin.readline())["id"], 0
+            while pings < {3 * room.UNANSWERED}:
+                say({{"pong": json.loads(sys.stdin.readline())["ping"]}})
+                pings += 1
+            say({{"id": asked, "outcome": {{"status": "ok"}}}})
+        """)
+        assert ask(pool, "").status == "ok"
+
     def test_one_that_it_kills_each_time_is_given_up(self, fake: Fake) -> None:
         pool = fake("os.kill(os.getpid(), 9)")
         for _ in range(room.RESTARTS + 1):
