@@ -5,7 +5,7 @@ from __future__ import annotations
 from bot.engine import time_split
 from bot.engine.options import Ended, Options
 from bot.failure.outcome import Outcome
-from bot.failure.signature import shows_one_place, waits_for_a_program
+from bot.failure.signature import shows_a_place, shows_one_place, waits_for_a_program
 from bot.units import spoken
 from bot.workers.process import HANG_RATIO, START
 
@@ -41,7 +41,8 @@ def hang_after(options: Options, compiled: Outcome, eager: Outcome, own: float) 
         said = f"{still}, waiting for a program that it started (a compiler, for one): it may only be slow"
         raise Ended("error", "budget", f"{said}; {_more_time(options)}, --hang-after says from when on it hangs")
     if not shows_one_place(compiled):
-        said = f"{still}, each time in another place: it may only be slow"
+        where = "each time in another place: it may only be slow" if shows_a_place(compiled) else "and printed no stack when asked for one"
+        said = f"{still}, {where}"
         raise Ended("error", "budget", f"{said}; {_more_time(options)}")
     return time_split.hang_limit(options, waited)
 

@@ -201,6 +201,11 @@ def is_statement(shown: str, wanted: str) -> bool:
     return shown.startswith(wanted) or wanted.startswith(shown)
 
 
+def shows_a_place(outcome: Outcome) -> bool:
+    """Whether a run that did not end, whose `outcome` may hold its stacks, said any: a process that is stopped says none."""
+    return bool(sampled_frames(plain(outcome.text)))
+
+
 def shows_one_place(outcome: Outcome) -> bool:
     """Whether the stacks of a run that did not end, in its `outcome`, lie in one phase: all but a few, and the last one."""
     phases = [phase_of(stack) for stack in sampled_frames(plain(outcome.text))]

@@ -84,6 +84,13 @@ class TestHangAfter:
                 "after 60 s of its own time, waiting for a program that it started .*--hang-after says from when",
             ),
             ({}, late(60.0, DYNAMO, LOWERING, DYNAMO, LOWERING), 1.0, "error", "each time in another place: it may only be slow"),
+            (
+                {},
+                Outcome(status="timeout", seconds=60.0),
+                1.0,
+                "error",
+                "after 60 s of its own time, and printed no stack when asked for one; .*60m",
+            ),
         ],
     )
     def test_what_may_only_be_slow(self, more: dict[str, Any], outcome: Outcome, seconds: float, status: str, said: str) -> None:
