@@ -381,7 +381,7 @@ def main(words: list[str]) -> None:
 
             libraries.load(names)
     except BaseException as error:
-        server.send({"failed": f"{type(error).__name__}: {error}"})
+        server.send({"failed": f"{type(error).__name__}: {str(error) or 'while torch and its compiler were imported'}"})
         raise
     server.send({"ready": facts})
     try:

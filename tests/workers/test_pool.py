@@ -272,6 +272,14 @@ class TestParent:
                 with pytest.raises(PoolError, match="ModuleNotFoundError: No module named 'torch'"):
                     ask(pool, "pass")
 
+    def test_an_interpreter_without_memory_for_torch(self, tmp_path: Path) -> None:
+        (tmp_path / "python").write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path} exec {sys.executable} -S "$@"\n')
+        (tmp_path / "python").chmod(0o755)
+        (tmp_path / "torch.py").write_text("raise MemoryError")
+        failed = r"^MemoryError: while torch and its compiler were imported$"
+        with Pool(str(tmp_path / "python"), tmp_path, tmp_path / "log") as pool, pytest.raises(PoolError, match=failed):
+            ask(pool, "pass")
+
     def test_no_interpreter_at_all(self, tmp_path: Path) -> None:
         with Pool(str(tmp_path / "none"), tmp_path, tmp_path / "log") as pool, pytest.raises(OSError, match="none"):
             pool.start()
