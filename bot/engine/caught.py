@@ -68,7 +68,7 @@ def unless_alone(refusal: Ended, found: Capture, without: Outcome, alone: Callab
     failed = found.outcome.status != "ok" and refusal.code in ("fails_in_eager", "fails_before_compile")
     if not failed or alone().outcome.status != "ok":
         return refusal
-    said = "the program passes here, but neither where its graphs are captured, with torch's caches of them off, nor without the compiler"
+    said = "the program passes here, but it fails while its graphs are captured (with torch's graph caches off) and without the compiler"
     return Ended("not_reproduced", "passes", f"{said}: {last_line(without)}")
 
 

@@ -35,7 +35,9 @@ def later(failure: Signature, text: str, arch: int) -> Ended | None:
     kinds = (Kind.EXCEPTION, Kind.HANG, *([Kind.CRASH] if (failure.frame or "").startswith("triton/") else []))
     if failure.kind in kinds and failure.phase in _SEEN and not ours and not _NO_GPU.search(words):
         return None
-    said = f"compiled for sm_{arch}, it ends where it needs the GPU, and this may only say that there is none: {failure.line()}"
+    said = (
+        f"compiled for sm_{arch}, the program stops where it needs the GPU, so its error may only mean that there is none: {failure.line()}"
+    )
     return Ended("not_reproduced", "needs_hardware", said)
 
 
@@ -44,7 +46,7 @@ def worded(end: Ended, arch: int) -> Ended:
     if end.code == "passes":
         said = f"the program compiles for sm_{arch}; whether it fails when it runs needs the GPU"
     elif end.code in _OF_EAGER and (_NO_GPU.search(end.reason) or "FakeTensor" in end.reason):
-        said = f"without the GPU the program doesn't come to its failure, so it can't be told from one of eager ({end.reason})"
+        said = f"without the GPU the program does not reach its failure, so it is not known whether eager fails as well ({end.reason})"
     else:
         return end
     return Ended("not_reproduced", "needs_hardware", said)

@@ -35,9 +35,9 @@ def right_numbers_pass(found: Capture, script: str, control: Control) -> bool | 
         return False
     if found.own_code and found.compared:
         return None
-    said = f"{found.fails}, but so it does "
+    said = f"{found.fails}, but it also fails "
     if not moved and control("--exact").status == "ok":
-        whole = "with whole numbers that rounding decides as eager gives them when its results are moved by as much as that"
+        whole = "without the compiler if the integers that rounding decides are changed as far as eager's own rounding may change them"
         raise Ended("not_reproduced", "fails_in_eager", f"{said}{whole}")
     right = "eager's, each result moved by a unit in its last place" if moved else "float64"
     said += f"with {right} in place of the compiled results: "
@@ -89,8 +89,8 @@ def worded(refusal: Ended, compiled: Outcome, plain: Outcome, control: Control) 
         )
     if bare.status != "ok":
         return refusal
-    cause = "the module that torch.compile returns in place of the program's own, whose parameters it names _orig_mod.NAME"
-    said = f"no compiled code is to blame, but {cause}: around eager it leads to an error as well, and without it the program passes"
+    cause = "torch.compile returns a module around the program's own, which names the parameters _orig_mod.NAME"
+    said = f"compiled code is not to blame: {cause}. With such a module around eager the program fails as well, and without it, it passes"
     own, around = (last_line(one) or "nothing was printed" for one in (compiled, plain))
     # the stand-in for that module does not match it in everything that a library may look at
     return Ended(refusal.status, refusal.code, f"{said}; the error: {own}" + (f"; around eager: {around}" if around != own else ""))

@@ -165,7 +165,8 @@ class TwoRuns:
         if eager.status == "timeout":
             return self._endless(last)
         if _is_ours(eager):
-            return Ended("error", "internal", f"what stands for the compiler in the eager control cannot do what the program asks: {last}")
+            said = "torch-minify's stand-in for the compiler, which it uses for the run in eager, cannot do what the program asks"
+            return Ended("error", "internal", f"{said}: {last}")
         need = missing(eager)
         if need is not None and lookups.lacks(need):
             hint = "; --cuda-arch compiles for one that isn't there" if need == Need("hardware", "cuda") else ""
@@ -218,10 +219,9 @@ class TwoRuns:
         return self.judged and self.compiled.outcome.status == "ok" and bool(self.compiled.wrong)
 
     def _only_made(self, last: str) -> Ended:
-        said = (
-            f"without the compiler the program fails outside of what it compiles{self._ended()}: {last}; it looks at what only the compiler"
-        )
-        return Ended("error", "not_understood", f"{said} makes, or gives it a backend of its own, so eager is nothing to compare with")
+        said = f"without the compiler the program fails outside of the code to be compiled{self._ended()}: {last}"
+        why = "it looks at what only the compiler makes, or supplies its own backend, so there is no eager run to compare with"
+        return Ended("error", "not_understood", f"{said}; {why}")
 
     def _ended(self) -> str:
         eager = self.eager
@@ -245,8 +245,8 @@ class TwoRuns:
         how = "ends well and" if outcome.status == "ok" else "fails, but"
         if self.reached or compiles(HANG_RATIO * max(outcome.seconds, self.eager.seconds) + START):
             ends = "ends well, but" if outcome.status == "ok" else "fails, and"
-            said = f"the program {ends} the compiler runs only where it cannot be taken out: in a process that it starts, or inside torch"
-            return Ended("error", "not_understood", f"{said}. Give what that process runs")
+            where = "in a process that the program starts (then minimize what that process runs), or inside torch"
+            return Ended("error", "not_understood", f"the program {ends} the compiler runs only where it cannot be taken out: {where}")
         return Ended(
             "not_reproduced", "compiler_never_reached", f"the program {how} never reaches torch.compile, torch.export or AOTInductor"
         )

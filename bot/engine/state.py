@@ -89,9 +89,9 @@ class Reproduction:
         if wrong:
             return f"in the program as given, by its own check alone: in the calls that were compared {said}"
         # a graph that Dynamo or AOTAutograd got wrong is just as wrong in eager, and a layout is not a number
-        sees = "rounding, an error in tracing, one outside of the graphs or in other calls, or something else than numbers"
+        sees = "rounding, an error in tracing, outside of the graphs or in another call, or something other than numbers"
         each = "in the program as given, each compiled graph computes what it says in the calls that were compared"
-        return f"{each}: {said}; its own check sees {sees}"
+        return f"{each}: {said}; what its own check rejects may be {sees}"
 
     @property
     def eager_error(self) -> str:

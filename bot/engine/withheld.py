@@ -70,14 +70,14 @@ def withheld(outcome: Outcome, box: Sandbox | None, failure: str | None = None) 
             return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
         before, home, below = path.partition("/home/")
         if home and before.startswith(str(box.scratch)):
-            said = f"the program looks into its home directory, which is an empty one in the sandbox, for {below}"
+            said = f"the program looks for {below} in its home directory, which is empty in the sandbox"
             return Ended("error", "needs_file", said, machine_fault="no home")
     last = last_line(outcome) if failure is None else failure
     # an operation that a GPU does not permit, as in a capture of CUDA graphs, is a failure like any other
     refused = _REFUSED if failure is None else re.compile(_DENIED)
     if outcome.status != "ok" and refused.search(last) and not _FILE.search(last):
         # native code does not name the file
-        said = f"the program was refused something that the sandbox may have kept from it: {last[:300]}"
+        said = f"the program was denied access to something, possibly by the sandbox: {last[:300]}"
         return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
     return None
 

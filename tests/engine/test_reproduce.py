@@ -264,7 +264,10 @@ def test_the_error_of_a_refusal_is_the_program_s_own(intake: Callable[..., Intak
 
 @pytest.mark.parametrize(
     ("bare", "said"),
-    [(PASSED, "no compiled code is to blame, but the module that torch.compile returns"), (None, "fails in eager as well: KeyError: 7$")],
+    [
+        (PASSED, "compiled code is not to blame: torch.compile returns a module around the program's own"),
+        (None, "fails in eager as well: KeyError: 7$"),
+    ],
 )
 def test_a_program_that_fails_by_the_module_around_its_own(intake: Callable[..., Intake], bare: Outcome | None, said: str) -> None:
     """It looks for a parameter under its plain name, say."""
@@ -286,7 +289,7 @@ def test_whether_a_program_fails_in_eager_is_not_said_before_it_was_seen(intake:
 def test_whole_numbers_that_rounding_decides(intake: Callable[..., Intake]) -> None:
     """Float64 gives them as eager does; eager moved by its rounding does not."""
     wrong = Outcome(status="raised", text=NOT_CLOSE)
-    with pytest.raises(Ended, match="so it does with whole numbers that rounding decides") as ended:
+    with pytest.raises(Ended, match="it also fails without the compiler if the integers that rounding decides are changed") as ended:
         intake([wrong, wrong], [PASSED, wrong, PASSED]).run()
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
 
@@ -412,7 +415,7 @@ MISSED, OTHERWISE = (Outcome(status="raised", text=NO_KEY.format(key)) for key i
 def test_an_error_in_what_is_done_with_results_may_come_of_rounding(intake: Callable[..., Intake], tmp_path: Path) -> None:
     """A table that rounding leads out of is no failure of the compiler's; it is none of numbers either, for all that is known."""
     with pytest.raises(
-        Ended, match=r"fails in its own code .*KeyError: 22\), but so it does with float64 in place of the compiled"
+        Ended, match=r"fails in its own code .*KeyError: 22\), but it also fails with float64 in place of the compiled"
     ) as ended:
         intake([MISSED, MISSED], [PASSED, OTHERWISE, OTHERWISE, OTHERWISE]).run()
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "fails_in_eager")
@@ -729,7 +732,7 @@ def test_a_program_that_fails_only_while_it_is_captured_passes(intake: Callable[
     """It needs what torch's caches of graphs hold, which are off in a capture, and which eager has nothing of."""
     control = Outcome(status="raised", text=KEY_ERROR, calls=1)
     with pytest.raises(
-        Ended, match=r"^the program passes here, but neither where its graphs .* nor without the compiler: KeyError: 7$"
+        Ended, match=r"^the program passes here, but it fails while its graphs .* and without the compiler: KeyError: 7$"
     ) as ended:
         intake([RAISED], [control] * 3, alone=PASSED).run()
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "passes")

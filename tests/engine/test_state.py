@@ -245,8 +245,8 @@ ALONE = "in the program as given, by its own check alone: in the calls that were
 ALIKE = f"{ALONE} as near to float64 as eager (root mean square error 1.0e-03, eager 1.0e-03)"
 BESIDE = (
     "in the program as given, each compiled graph computes what it says in the calls that were compared: compiled is as near to float64 as"
-    " eager (root mean square error 1.0e-03, eager 1.0e-03); its own check sees rounding, an error in tracing, one outside of the"
-    " graphs or in other calls, or something else than numbers"
+    " eager (root mean square error 1.0e-03, eager 1.0e-03); what its own check rejects may be rounding, an error in tracing,"
+    " outside of the graphs or in another call, or something other than numbers"
 )
 FARTHER = f"{ALONE} 4 times as far from float64 as eager (root mean square error 4.0e-03, eager 1.0e-03)"
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ from tests.action.test_archives import beyond_all_files
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "results"
 WHEN = datetime(2026, 11, 20, tzinfo=timezone.utc)
+# What a comment says where a request has no result.
+NO_RESULT = re.compile(r"There is no (?:usable )?result[.:]")
 API = "https://api.github.com:443/repos/owner/name"
 
 
@@ -230,7 +233,7 @@ def test_what_an_earlier_attempt_found_is_no_answer_to_a_later_request(api: Memo
         assert post.report([now], [folder.parent], settings, store, store, console, Path("unposted")).exit_status == 0
         (comment,) = api.held.values()
         assert ("### Minimized" in comment.body, "/artifacts/1" in comment.body) == (found, found)
-        assert ("Nothing came back" in comment.body) is not found
+        assert bool(NO_RESULT.search(comment.body)) is not found
         assert f"Commit `{commit}`" in comment.body
 
 
@@ -254,7 +257,7 @@ def test_what_an_earlier_attempt_found_is_no_answer_of_a_later_one(api: Memory, 
     job = WorkflowJob(id=1, name="minify / minify 0", conclusion="failure", runner_name="gpu-1", steps=(Step(name="Minimize"),))
     lost = job.model_copy(update={"started_at": WHEN + hour})
     api.listed = [Artifact(id=1, name="torch-minify-result-0", created_at=WHEN, expires_at=WHEN)]
-    assert "Nothing came back" not in posted(1, lost)
+    assert not NO_RESULT.search(posted(1, lost))
     body = posted(2, lost)
     assert "its runner is lost" in body
     assert "/artifacts/1" not in body

@@ -151,7 +151,7 @@ def test_a_run_that_was_deleted() -> None:
     ((_, _, body, _),) = swept(Hub(comment(), None, ()))
     assert body.startswith("### Ended without a result")
     # or it goes on, in a repository from which the issue was moved
-    assert "is over" not in body
+    assert "has ended" not in body
 
 
 def test_what_was_marked_is_left_alone() -> None:

@@ -135,10 +135,10 @@ def ended(conclusion: str | None, run_url: str | None, why: str = "") -> str:
     """Message that the run at `run_url` is over with that `conclusion`, without a result written here: its summary may have one. `why` is
     the reason in a sentence, if known. If there is no such run, the message says so."""
     how = f" ({code(conclusion)})" if conclusion else ""
-    parts = (f"{link('The run', run_url)} is over{how}, and no result was written here.", why, "What it left is on its page.")
+    parts = (f"{link('The run', run_url)} has ended{how}, and no result was written here.", why, "What it left is on its page.")
     said = " ".join(filter(None, parts))
     if run_url is None:
-        said = "This repository does not have its run: that was deleted, or belongs to one from which this conversation was moved."
+        said = "Its run is not in this repository: it was deleted, or is in the repository from which this conversation was moved."
     return f"### Ended without a result\n\n{said} {_AGAIN}; for a red run of CI, write `/minify` and the address of that run."
 
 

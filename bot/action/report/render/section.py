@@ -19,7 +19,7 @@ HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, TRACEBACK, INLINE, EXPORTED, R
 _LONGEST_NAME = 120
 # Seconds: a larger number in a file is not a time.
 _LONGEST_TIME = 1e7
-_MARKED = "Of the program as it was given. Frames that only call on are left out; `>` marks the one that raises."
+_MARKED = "From the program as it was given. Frames that only pass calls on are left out; `>` marks the frame that raises."
 
 
 def blocks(section: Section, index: int, of: int) -> list[Block]:
@@ -86,10 +86,10 @@ def _failure(section: Section) -> str:
         said.append(f"CI showed: {code(section.request.expected)}")
     if result is None:
         said.append(
-            f"Nothing came back that could be read: {code(section.problem)}"
+            f"There is no usable result: {code(section.problem)}"
             if section.problem
-            else "Nothing came back, as where the job did not begin, was cancelled, ran out of time, lost its runner, or could not hand "
-            "its result on. Its run page says more."
+            else "There is no result. The job may not have started, or it was cancelled, ran out of time, lost its runner, or could not "
+            "upload its result. The page of its run says more."
         )
     else:
         said += [facts.why(result), *([f"Not repeated here: {doubt}."] if (doubt := verdict.doubt(section)) else [])]
@@ -124,7 +124,7 @@ def module_of(repro: str) -> str | None:
 def _files(section: Section) -> str:
     """Where all files of the result can be downloaded, in a sentence."""
     until = f", until {code(section.download.expires)}" if section.download and section.download.expires else ""
-    return f"All of it is in {_place(section)}{until}: GitHub asks for a login."
+    return f"All of it is in {_place(section)}{until}. GitHub requires a login."
 
 
 def _place(section: Section) -> str:
@@ -152,6 +152,6 @@ def _inline(section: Section, result: Result, index: int) -> Block:
 
 def _where(stored: Stored, section: Section) -> str:
     expires = section.download.expires if section.download else None
-    until = f" until {code(expires)} (GitHub asks for a login)" if expires else ""
+    until = f" until {code(expires)} (GitHub requires a login)" if expires else ""
     kept = f", and {link('for good', stored.kept)}" if stored.kept else ""
     return f"{code(stored.name)}, {number(stored.size)} bytes, sha256 {code(stored.sha256)}, in {_place(section)}{until}{kept}."

@@ -91,7 +91,7 @@ def test_answers_known_from_before(hits: int, said: str) -> None:
 def test_nothing_came_back() -> None:
     part = Section(request=reports.request())
     assert title(part) == "Could not be minimized"
-    assert "Nothing came back, as where" in render(reports.report(part))
+    assert "There is no result. The job may not have started" in render(reports.report(part))
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_the_traceback_and_all_that_failed_beside_it_are_there_folded() -> None:
     )
     rows = lines_of(part)
     assert "> raise E\nE: no" in folded(rows, "Traceback")
-    assert "`>` marks the one that raises" in folded(rows, "Traceback")
+    assert "`>` marks the frame that raises" in folded(rows, "Traceback")
     assert "the end" not in "\n".join(rows)
     assert "<code>t.py::other</code>" in folded(rows, "All that failed in that run")
     # where nothing was raised, what was printed last
