@@ -76,7 +76,7 @@ def recorded(file: str) -> list[gpu.Row]:
     ("file", "line"),
     [
         ("goals-alone", "| aot_compile | minimized, aot | 2 → 1 | 7 | 3 | 7 | 4 | 12 | 25 |"),
-        ("goals-alone", "| mobilenetv3_autocast | minimized, aot | 2141 → 1 | 11 | 5 | 73 | 96 | 11 | 186 |"),
+        ("goals-alone", "| mobilenetv3_autocast | minimized, aot | 2141 → 1 | 11 | 5 | 81 | 115 | 24 | 225 |"),
         ("h100-whole-check", "| wasteful_pass | minimized, aot | 12 → 1 | 18 | 47 | 29 | 97 | 59 | 194 |"),
         ("h200-whole-check", "| transformer_663_without | minimized, aot | 860 → 1 | 7 |"),
     ],
@@ -105,6 +105,16 @@ def test_the_whole_check_on_one_gpu_had_every_scenario() -> None:
     assert sorted(row.name for row in rows) == sorted(one.name for one in SCENARIOS)
     assert sorted(row.name for row in rows if row.wrong) == ["aoti_accuracy", "healthy_aoti"]
     assert all("no AOTInductor package can be loaded here" in str(row.reason) for row in rows if row.wrong)
+
+
+def test_the_whole_check_on_two_gpus_had_every_scenario_and_three_of_them_twice() -> None:
+    """Those three ran out of time next to four others on one GPU. Their second run counts."""
+    rows = recorded("h200-whole-check")
+    last = {row.name: row for row in rows}
+    assert sorted(last) == sorted(one.name for one in SCENARIOS)
+    assert sorted(name for name, row in last.items() if row.wrong) == ["aoti_accuracy", "healthy_aoti"]
+    first = sorted(row.name for row in rows if row is not last[row.name])
+    assert first == ["out_of_memory", "overwritten_output", "wasteful_pass"]
 
 
 def test_without_a_gpu_the_repro_was_the_same() -> None:
