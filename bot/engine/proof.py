@@ -13,7 +13,7 @@ from bot.engine.options import Ended
 from bot.engine.state import Proof, SearchResult
 from bot.engine.target import Launch
 from bot.failure.signature import signature_of
-from bot.machine import doctor
+from bot.machine import interpreter
 from bot.models.failure import Signature
 from bot.models.result import Elsewhere, Rule, VerificationFacts
 from bot.oracle.budget import Budget
@@ -71,7 +71,7 @@ class Prover:
 
         Messages and phases may differ there.
         """
-        facts = doctor.facts_of(python, min(doctor.LIMIT, self.budget.remaining()), ask)
+        facts = interpreter.facts_of(python, min(interpreter.LIMIT, self.budget.remaining()), ask)
         versions = {name: str(facts[name]) for name in ("python", "torch", "triton", "cuda") if facts.get(name)}
         if "torch" not in versions:
             return Elsewhere(python=python, versions=versions, same=False, said=f"could not be run: {facts.get('error')}")

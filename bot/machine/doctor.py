@@ -2,38 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-# Runs a command with a limit in seconds. Packages of the interpreter may run a stranger's code then.
-Ask = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
-
-# Seconds for an interpreter to say what it has.
-LIMIT = 120.0
-# Run in the user's interpreter, which may not be ours.
-_ASK = """
-import json, sys, sysconfig, os
-found = {"python": sys.version.split()[0]}
-try:
-    import torch
-    found["torch"] = str(torch.__version__)
-    found["cuda"] = torch.version.cuda
-    found["gpus"] = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
-except Exception as error:
-    found["error"] = f"{type(error).__name__}: {error}"
-try:
-    import triton
-    found["triton"] = triton.__version__
-except Exception:
-    pass
-found["headers"] = os.path.exists(os.path.join(sysconfig.get_path("include") or "", "Python.h"))
-print(json.dumps(found))
-"""
+from bot.machine.interpreter import LIMIT, Ask, facts_of
 
 
 @dataclass(frozen=True)
@@ -44,17 +19,6 @@ class Line:
     found: str
     good: bool
     needed: bool
-
-
-def facts_of(python: str, limit: float, ask: Ask) -> dict[str, object]:
-    """What the interpreter `python` says about itself and its torch; `error` if it cannot, or not within `limit` seconds. `ask` runs a
-    command with a limit in seconds."""
-    try:
-        run = ask([python, "-c", _ASK], limit)
-        found = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
-        return {"error": str(error)}
-    return found if isinstance(found, dict) else {"error": f"{python} is no Python"}
 
 
 def examine(python: str, limit: float, ask: Ask) -> list[Line]:

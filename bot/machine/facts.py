@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.machine.capacity import gpu_files
-from bot.machine.doctor import Ask
+from bot.machine.interpreter import Ask
 
 _COMPILERS = ("g++", "clang++", "c++")
 # Seconds: nvidia-smi may have to wake the driver.

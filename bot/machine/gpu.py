@@ -9,6 +9,7 @@ from pathlib import Path
 
 from bot.machine import doctor
 from bot.machine.capacity import gpu_files
+from bot.machine.interpreter import Ask
 
 Ran = tuple[int, str]
 _LIMIT = 60.0  # seconds
@@ -35,9 +36,9 @@ def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[
     return None
 
 
-def missing(python: str, limit: float, ask: doctor.Ask) -> str | None:
+def missing(python: str, limit: float, ask: Ask) -> str | None:
     """What keeps the torch of the interpreter `python` from using a GPU, for people; None if nothing does. Runs the interpreter, for at
-    most `limit` seconds, through `ask`, as `doctor.facts_of` does."""
+    most `limit` seconds, through `ask`, as `facts_of` does."""
     lines = doctor.examine(python, limit, ask)
     if any(line.what == "GPU" and line.good for line in lines):
         return None
@@ -53,7 +54,7 @@ def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[st
     return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
 
 
-def _ran(command: Sequence[str], ask: doctor.Ask) -> Ran:
+def _ran(command: Sequence[str], ask: Ask) -> Ran:
     if shutil.which(command[0]) is None:
         return 127, f"there is no {command[0]}"
     try:

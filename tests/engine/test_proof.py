@@ -16,7 +16,7 @@ from bot.engine.proof import Prover
 from bot.engine.state import SearchResult
 from bot.engine.target import Launch
 from bot.failure.outcome import Outcome
-from bot.machine import doctor
+from bot.machine import interpreter
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Rule
 from bot.oracle.budget import Budget
@@ -138,7 +138,7 @@ def test_a_proof_that_cannot_be_run_is_the_machine_s_fault(prover: Callable[...,
         prover().proof(step(), 3)
     assert (raised.value.status, raised.value.code) == ("error", "machine_fault")
     assert not prover().confirms(step())
-    monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0"})
+    monkeypatch.setattr(interpreter, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0"})
     assert prover().elsewhere("pass", Rule(), "/other").said == "could not be run: cannot start python: no room"
 
 
@@ -184,7 +184,7 @@ def test_a_script_of_another_form_has_to_fail_alike(
 
 class TestElsewhere:
     def test_the_same_failure(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0", "cuda": None, "headers": True})
+        monkeypatch.setattr(interpreter, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0", "cuda": None, "headers": True})
         monkeypatch.setattr(fresh, "verify", lambda *_, **__: Verification(runs=1, same=1, eager="passes"))
         found = prover().elsewhere("pass", Rule(), "/other")
         assert (found.python, found.same, found.said) == ("/other", True, None)
@@ -194,7 +194,7 @@ class TestElsewhere:
     def test_another(
         self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch, signatures: tuple[Signature | None, ...], said: str
     ) -> None:
-        monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0"})
+        monkeypatch.setattr(interpreter, "facts_of", lambda *_: {"python": "3.13.1", "torch": "2.14.0"})
         monkeypatch.setattr(
             fresh, "verify", lambda *_, **__: Verification(runs=1, same=0, eager="passes", signatures=signatures, differences=("run 1: x",))
         )
@@ -202,6 +202,6 @@ class TestElsewhere:
         assert (found.same, found.said) == (False, said)
 
     def test_an_interpreter_that_cannot_run_it(self, prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(doctor, "facts_of", lambda *_: {"python": "3.13.1", "error": "No module named 'torch'"})
+        monkeypatch.setattr(interpreter, "facts_of", lambda *_: {"python": "3.13.1", "error": "No module named 'torch'"})
         found = prover().elsewhere("pass", Rule(), "/other")
         assert (found.same, found.said) == (False, "could not be run: No module named 'torch'")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.machine import doctor
+from bot.machine import doctor, interpreter
 from bot.sandbox.aside import ask
 
 
@@ -34,7 +34,7 @@ GOOD = {"python": "3.11.7", "torch": "2.13.0+cu130", "cuda": "13.0", "gpus": ["H
 
 
 def lines(python: str) -> dict[str, tuple[str, bool]]:
-    return {line.what: (line.found, line.good) for line in doctor.examine(python, doctor.LIMIT, ask)}
+    return {line.what: (line.found, line.good) for line in doctor.examine(python, interpreter.LIMIT, ask)}
 
 
 def confined(_: str) -> tuple[bool, str]:
