@@ -41,6 +41,7 @@ _LIMIT = 60.0
 _PACKAGE_LIMIT = 180.0
 # An exit status that no other program returns by chance.
 _ODD = 93
+_GPU = Need("hardware", "cuda")
 # The smallest program that uses a GPU.
 _ON_GPU = "import torch\ntorch.ones(1, device='cuda').add_(1).item()\n"
 # A healthy program that uses a package as AOTInductor's users do.
@@ -67,11 +68,15 @@ class Lookups:
         if need == Need("hardware", "such"):
             return self.gpu_is_usable()
         if need.what == "hardware":
-            return gpu.missing(self.launch.python, min(_LIMIT, self.budget.remaining()), ask) is not None
+            return self.gpu_missing() is not None
         if need.what == "file":
             return not (self.launch.cwd / need.name).exists()
         # looking for a module in a package imports the package
         return self._run(_FIND, need.name).exit == 4
+
+    def gpu_missing(self) -> str | None:
+        """What keeps the interpreter's torch from using a GPU, for people; None if nothing does."""
+        return gpu.missing(self.launch.python, min(_LIMIT, self.budget.remaining()), ask)
 
     def gpu_is_usable(self) -> bool:
         """Whether a program that is started like this one can use the GPU."""
@@ -168,8 +173,9 @@ class TwoRuns:
             said = "torch-minify's stand-in for the compiler, which it uses for the run in eager, cannot do what the program asks"
             return Ended("error", "internal", f"{said}: {last}")
         need = missing(eager)
-        if need is not None and lookups.lacks(need):
-            hint = "; --cuda-arch compiles for one that isn't there" if need == Need("hardware", "cuda") else ""
+        why = lookups.gpu_missing() if need == _GPU else None
+        if need is not None and (why or (need != _GPU and lookups.lacks(need))):
+            hint = f"; {why}; {gpu.NO_NEED}" if why else ""
             return Ended("not_reproduced", need.code, f"the program needs {need}: {last}{hint}")
         if need is not None and need.what == "hardware" and not lookups.gpu_is_usable():
             said = (

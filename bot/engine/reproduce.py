@@ -88,8 +88,7 @@ class Intake:
             and self.options.cuda_arch is None
             and (why := gpu.missing(self.options.python, self.budget.remaining(), aside.ask))
         ):
-            said = f"--device cuda: this interpreter's torch sees no GPU: {why}; --cuda-arch compiles for one that isn't there"
-            raise Ended("error", "needs_hardware", said, machine_fault="no GPU")
+            raise Ended("error", "needs_hardware", f"--device cuda: {why}; {gpu.NO_NEED}", machine_fault="no GPU")
         if large := size.large(self.options.target.file):
             self.progress.say(large)
         runs, own = self._two_runs(time_split.first_run(self.options))

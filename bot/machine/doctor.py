@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from bot.machine import gpu
 from bot.machine.interpreter import LIMIT, Ask, facts_of
 
 
@@ -32,7 +33,7 @@ def examine(python: str, limit: float, ask: Ask) -> list[Line]:
         Line("torch", str(torch or facts.get("error", "not installed")), torch is not None and _supported(str(torch)), True),
         Line("C++ compiler", compiler or "none found: Inductor on a CPU needs g++ or clang++", compiler is not None, True),
         Line("Python headers", "found" if facts.get("headers") else "missing", bool(facts.get("headers")), False),
-        Line("GPU", ", ".join(map(str, gpus)) if isinstance(gpus, list) and gpus else "none", bool(gpus), False),
+        Line("GPU", ", ".join(map(str, gpus)) if isinstance(gpus, list) and gpus else gpu.unused(facts, ask) or "none", bool(gpus), False),
         Line("triton", str(facts.get("triton", "none")), "triton" in facts, False),
     ]
 

@@ -13,13 +13,20 @@ Ask = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
 LIMIT = 120.0
 # Run in the user's interpreter, which may not be ours.
 _ASK = """
-import json, sys, sysconfig, os
+import json, sys, sysconfig, os, warnings
 found = {"python": sys.version.split()[0]}
 try:
     import torch
     found["torch"] = str(torch.__version__)
     found["cuda"] = torch.version.cuda
-    found["gpus"] = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        there = torch.cuda.is_available()
+    found["gpus"] = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())] if there else []
+    if told and not there:
+        found["warned"] = str(told[-1].message)
+    if "CUDA_VISIBLE_DEVICES" in os.environ:
+        found["visible"] = os.environ["CUDA_VISIBLE_DEVICES"]
 except Exception as error:
     found["error"] = f"{type(error).__name__}: {error}"
 try:

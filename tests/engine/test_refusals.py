@@ -44,6 +44,9 @@ class Told(Lookups):
         self.asked.append(seconds)
         return bool(self.told[1])
 
+    def gpu_missing(self) -> str | None:
+        return "there is none" if self.told[0] else None
+
     def gpu_is_usable(self) -> bool:
         return bool(self.told[2])
 
@@ -106,6 +109,17 @@ def test_what_a_program_needs_is_looked_up(text: str, code: str, said: str) -> N
     there = refusal(runs({"text": text, "calls": 1}), Told(lacks=False))
     assert there is not None
     assert there[1] == "fails_in_eager", "it is there, so that is no reason"
+
+
+def test_a_program_that_needs_a_gpu_is_told_what_helps() -> None:
+    said = "; there is none; --cuda-arch compiles for one that isn't there, with a torch that was built for CUDA"
+    found = refusal(runs({"text": DEVICE}), Told())
+    assert found is not None
+    assert found[2].endswith(said)
+    # another one is there, so none has to be compiled for
+    other = refusal(runs({"text": ORDINAL}), Told())
+    assert other is not None
+    assert "--cuda-arch" not in other[2]
 
 
 def test_a_gpu_that_the_sandbox_keeps_from_the_program_is_the_machine_s_fault() -> None:
@@ -344,6 +358,7 @@ def test_a_gpu_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     for found in ("there is none", None):
         monkeypatch.setattr(gpu, "missing", lambda python, limit, _, found=found: limits.append(limit) or found)
         assert look_up(tmp_path, budget=30.0).lacks(Need("hardware", "cuda")) is (found is not None)
+        assert look_up(tmp_path, budget=30.0).gpu_missing() == found
     assert max(limits) <= 30.0
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.machine import doctor, interpreter
+from bot.machine import doctor, gpu, interpreter
 from bot.sandbox.aside import ask
 
 
@@ -69,10 +69,13 @@ def test_a_gpu_that_a_program_cannot_use(machine: Any, capsys: Any) -> None:
     assert capsys.readouterr().out.endswith("MISS compile on the GPU: RuntimeError: Error 304\n")
 
 
-def test_a_machine_without_a_gpu_compiles_for_the_cpu_alone(machine: Any, capsys: Any) -> None:
+def test_a_machine_without_a_gpu_compiles_for_the_cpu_alone(machine: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "gpu_files", list)
     python = machine(json.dumps({**GOOD, "gpus": []}), "clang++")
     assert doctor.main(python, ask, lambda _, device: (True, device), confined) == 0
-    assert capsys.readouterr().out.endswith("ok   compile: cpu\n")
+    said = capsys.readouterr().out
+    assert said.endswith("ok   compile: cpu\n")
+    assert "-    GPU: no GPU is visible: there is no /dev/nvidia*; " in said
 
 
 def test_a_machine_whose_worker_does_not_compile(machine: Any, capsys: Any) -> None:
@@ -81,13 +84,15 @@ def test_a_machine_whose_worker_does_not_compile(machine: Any, capsys: Any) -> N
     assert "MISS compile: no worker: TypeError\n" in capsys.readouterr().out
 
 
-def test_a_machine_that_has_nothing(machine: Any, capsys: Any) -> None:
+def test_a_machine_that_has_nothing(machine: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "gpu_files", list)
     python = machine(
         json.dumps({"python": "3.11.7", "error": "ModuleNotFoundError: No module named 'torch'", "headers": False, "gpus": []})
     )
     found = lines(python)
     assert found["torch"] == ("ModuleNotFoundError: No module named 'torch'", False)
-    assert found["GPU"] == ("none", False)
+    assert found["GPU"][0].startswith("no GPU is visible: there is no /dev/nvidia*; ")
+    assert not found["GPU"][1]
     assert not found["C++ compiler"][1]
     assert doctor.main(python, ask, never, confined) == 1
     said = capsys.readouterr().out
