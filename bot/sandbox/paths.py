@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -33,6 +34,8 @@ SECRET = frozenset(_SECRET_NAMES.split())
 # Directories that many share: in these, only plain files next to the program, and packages, are its own.
 _SHARED = frozenset({"/", "/tmp", "/var/tmp", "/var", "/home", "/mnt", "/media", "/srv", "/run", "/etc", "/dev/shm", "/root", "/data"})
 _MODELS = ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
+# Tools and libraries that replace those that triton brings, each by its own variable (triton/knobs.py).
+_TRITON_S = re.compile(r"TRITON_\w+_PATH")
 _LISTS = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH")
 _COMPILERS = ("g++", "gcc", "clang++", "clang", "c++", "cc", "nvcc", "ptxas", "ld", "as", "hipcc")
 
@@ -108,10 +111,11 @@ def _without_settings(path: str) -> tuple[list[str], list[str]]:
 
 
 def of_environment(env: Mapping[str, str]) -> Iterator[str]:
-    """What the environment `env` names: search paths, compilers, model caches."""
+    """What the environment `env` names: search paths, compilers, model caches, triton's tools."""
     for name in _LISTS:
         yield from (entry for entry in env.get(name, "").split(os.pathsep) if os.path.isabs(entry))
     yield from (env[name] for name in _MODELS if name in env)
+    yield from (path for name, path in env.items() if path and _TRITON_S.fullmatch(name))
     for name in (*_COMPILERS, *(env[name].split()[0] for name in ("CC", "CXX") if env.get(name, "").strip())):
         found = shutil.which(name, path=env.get("PATH"))
         if found:

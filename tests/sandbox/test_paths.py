@@ -91,6 +91,12 @@ def test_what_the_environment_names(tmp_path: Path) -> None:
     assert found == [str(compiler.parent), "/models", str(compiler.parent.parent)]
 
 
+def test_a_tool_of_triton_that_the_environment_names_may_be_read() -> None:
+    own = {"TRITON_PTXAS_PATH": "/own/bin/ptxas", "TRITON_LIBDEVICE_PATH": "/own/libdevice.bc"}
+    found = set(paths.of_environment({**own, "TRITON_CUOBJDUMP_PATH": "", "TRITON_CACHE_DIR": "/cache", "PTXAS_PATH": "/other/ptxas"}))
+    assert found & {*own.values(), "", "/cache", "/other/ptxas"} == set(own.values())
+
+
 def test_an_interpreter_says_where_it_imports_from(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", paths.ASK], capture_output=True, check=True, env={"PYTHONPATH": str(tmp_path)}, cwd="/")
     said = json.loads(done.stdout)
