@@ -32,6 +32,16 @@ _KNOWN = (
     (re.compile(r"^the sandbox ended the program: no space left on the disk", re.M), _DISK),
     (re.compile(r"^the sandbox ended the program: too many processes", re.M), "the program started too many processes"),
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
+    (re.compile(r"RuntimeError: Cannot find ptxas(?![\w-])"), "no ptxas, which triton compiles with: TRITON_PTXAS_PATH names one"),
+    (
+        re.compile(r"RuntimeError: Cannot find ptxas-blackwell(?![\w-])"),
+        "no ptxas for this GPU, which triton compiles with: TRITON_PTXAS_BLACKWELL_PATH names one",
+    ),
+    (
+        re.compile(r"\bptxas fatal\s+: Value '[^'\n]{1,20}' is not defined for option 'gpu-name'"),
+        "a ptxas that does not know the GPU: TRITON_PTXAS_PATH (from sm_100 on TRITON_PTXAS_BLACKWELL_PATH) names a newer one",
+    ),
+    (re.compile(r"GPUTooOldForTriton|too old to be supported by the triton GPU compiler"), "a GPU that triton does not support"),
     (re.compile(r"fatal error: Python\.h: No such file"), "the interpreter's C headers are missing"),
     (re.compile(r"libstdc\+\+\.so\.6: version `(?:CXXABI|GLIBCXX)_[\d.]{1,20}' not found"), "a C++ library older than the C++ compiler"),
     # printed by Python before it runs anything

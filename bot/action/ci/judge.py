@@ -116,7 +116,6 @@ _LACKS = (
         "no C compiler",
     ),
     (re.compile(r"Compiler: \S{1,100} is not found"), "no C++ compiler"),
-    (re.compile(r"GPUTooOldForTriton|too old to be supported by the triton GPU compiler"), "a GPU that triton does not support"),
     (re.compile(r"\b0 active drivers"), "no GPU that triton knows"),
     (
         re.compile(
