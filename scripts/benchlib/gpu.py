@@ -24,6 +24,8 @@ from benchlib import corpus, measure, watch
 from benchlib.cli import count, named, own_python, positive, save
 from benchlib.gpu_catalog import PARTS, SCENARIOS, Scenario
 from benchlib.lanes import Share, gpus, shared
+from bot.machine import gpu, interpreter
+from bot.sandbox.aside import ask
 
 FACTS = """
 import json, platform, torch
@@ -96,9 +98,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\n".join(f"{one.part}  {one.name}" for one in chosen))
         return 0
     python = own_python(arguments.python)
-    facts = json.loads(subprocess.run([python, "-c", FACTS], check=True, capture_output=True, text=True).stdout)
+    try:
+        facts = json.loads(subprocess.run([python, "-c", FACTS], check=True, capture_output=True, text=True).stdout)
+    except OSError as error:
+        parser.error(f"--python {python}: {error.strerror}")
+    except (subprocess.CalledProcessError, ValueError) as error:
+        said = (getattr(error, "stderr", "") or "").strip().splitlines()
+        parser.error(f"--python {python}: {said[-1] if said else 'it cannot say what torch it has'}")
     if facts["gpu"] is None:
-        print(f"gpu-check: torch {facts['torch']} sees no GPU here", file=sys.stderr)
+        why = gpu.missing(python, interpreter.LIMIT, ask) or "asked again, it sees one"
+        print(f"gpu-check: torch {facts['torch']} sees no GPU here: {why}", file=sys.stderr)
         return 2
     machine = {
         **facts,

@@ -139,7 +139,22 @@ def test_without_a_gpu_it_says_so() -> None:
     words = [str(ROOT / "scripts" / "gpu-check"), "--python", sys.executable, "--only", "aot_compile"]
     ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=100)
     assert ran.returncode == 2
-    assert "sees no GPU here" in ran.stderr
+    assert "sees no GPU here: " in ran.stderr
+    assert not ran.stdout
+
+
+@pytest.mark.parametrize(("program", "said"), [("exit 3", "it cannot say what torch it has"), (None, "No such file or directory")])
+def test_an_interpreter_without_torch_is_an_unusable_argument(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], program: str | None, said: str
+) -> None:
+    python = tmp_path / "python"
+    if program is not None:
+        python.write_text(f"#!/bin/sh\n{program}\n", encoding="utf-8")
+        python.chmod(0o755)
+    with pytest.raises(SystemExit) as ended:
+        gpu.main(["--python", str(python), "--only", "aot_compile"])
+    assert ended.value.code == 2
+    assert f"--python {python}: {said}" in capsys.readouterr().err
 
 
 def test_a_twin_has_to_come_to_the_same_repro(tmp_path: Path) -> None:
