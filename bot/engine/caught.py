@@ -7,11 +7,15 @@ from collections.abc import Callable
 
 from bot.engine.capture.region import Capture
 from bot.engine.options import Ended
-from bot.failure.device_errors import is_out_of_memory
+from bot.failure.device_errors import held_by_others, is_out_of_memory
 from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.failure.traceback import exceptions, plain
+
+FULL = "the GPU is full"
+FREE_IT = "free it, or name another one with CUDA_VISIBLE_DEVICES"
+_SAID = 200  # characters of torch's error, which goes on with advice
 
 
 def ends_so_anyway(found: Capture, script: str, fallen_back: Callable[[], Capture]) -> bool:
@@ -76,6 +80,18 @@ def had_no_room(outcome: Outcome) -> bool:
     """Whether the run with this `outcome` ended because a GPU had no room for a tensor."""
     failure = signature_of(outcome)
     return failure is not None and is_out_of_memory(failure)
+
+
+def refuse_if_filled(*outcomes: Outcome) -> None:
+    """Nothing is said about a program of which one of the `outcomes` is that its GPU had no room, because of what others hold there.
+
+    Raises:
+        Ended: others hold it.
+    """
+    for outcome in filter(had_no_room, outcomes):
+        if others := held_by_others(outcome.text):
+            said = f"the GPU is full: other processes hold some {others >> 30} GiB of it; {FREE_IT}: {last_line(outcome)[:_SAID]}"
+            raise Ended("error", "machine_fault", said, machine_fault=FULL)
 
 
 def with_room(again: Callable[[], Capture], alone: Callable[[Capture], Capture]) -> Capture:

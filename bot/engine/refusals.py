@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.engine.capture.region import Capture
+from bot.engine.caught import FREE_IT, FULL, had_no_room
 from bot.engine.evidence import verify
 from bot.engine.options import Ended
 from bot.engine.target import Launch
@@ -165,6 +166,9 @@ class TwoRuns:
         if fault := self._broken():
             said = f"without the compiler the program was not run to its end, by a fault of the machine{self._ended()}: {last}"
             return Ended("error", "machine_fault", said, machine_fault=fault)
+        if had_no_room(eager) and not lookups.gpu_is_usable():
+            said = f"the GPU is full: a program that puts one number there fails as well; {FREE_IT}: {last}"
+            return Ended("error", "machine_fault", said, machine_fault=FULL)
         if eager.status in ("signal", "timeout") and eager.unmade:
             return self._only_made(last)
         if eager.status == "timeout":

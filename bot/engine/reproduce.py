@@ -16,7 +16,7 @@ from bot.engine.capture.region import Capture
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
-from bot.engine.caught import ends_so_anyway, had_no_room, passes, unless_alone, with_room
+from bot.engine.caught import ends_so_anyway, had_no_room, passes, refuse_if_filled, unless_alone, with_room
 from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass, worded
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
@@ -93,6 +93,7 @@ class Intake:
             self.progress.say(large)
         runs, own = self._two_runs(time_split.first_run(self.options))
         found, without = runs.compiled, runs.eager
+        refuse_if_filled(found.outcome, without)
         failure = self._failure(runs)
         if found.child:
             self.progress.say(f"it failed in a process that the program started: {found.child}")

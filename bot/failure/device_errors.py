@@ -27,6 +27,17 @@ _FULL = re.compile(
     r"|\bTriton Error \[(?:CUDA|HIP)\]: out of memory\b|\b[A-Z]+_STATUS_ALLOC_FAILED\b"
 )
 _ALLOWED = (re.compile(r"\b([\d.]+) (bytes|[KMGT]iB) allowed\b"), re.compile(r"\btotal capacity of ([\d.]+) (bytes|[KMGT]iB)\b"))
+# What else it says of one allocation and of the GPU, whatever NVML knows of its processes.
+_SIZE = r"([\d.]+) (bytes|[KMGT]iB)"
+_SIZES = re.compile(
+    rf"Tried to allocate {_SIZE}\. GPU \d+ has a total capacity of {_SIZE} of which {_SIZE} is free\..{{0,2000}}"
+    rf"Of the allocated memory {_SIZE} is allocated by PyTorch\b.{{0,100}} and {_SIZE} is reserved by PyTorch but unallocated"
+)
+_MINE = re.compile(rf"\bthis process has {_SIZE} memory in use")
+# Of less than this part of it, a process may hold more itself than torch knows, where NVML says nothing.
+_LEAST_HELD = 8
+# Bytes that a process holds besides what torch's allocator does: its context, and what libraries allocate.
+_CONTEXT = 1 << 30
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -54,4 +65,23 @@ def allowed_memory(failure: Signature, text: str) -> int | None:
     full = list(_FULL.finditer(text))
     said = text[full[-1].start() :] if full else ""
     found = next((one for one in (pattern.search(said) for pattern in _ALLOWED) if one), None)
-    return int(float(found[1]) * 1024 ** _UNITS.index(found[2])) if found else None
+    return _bytes(found[1], found[2]) if found else None
+
+
+def held_by_others(text: str) -> int | None:
+    """Bytes of GPU memory that other processes hold, according to the last error of torch's allocator in `text`, if the allocation would
+    have succeeded without them; otherwise None. What the program's own setting does not allow would not have succeeded."""
+    full = list(_FULL.finditer(text))
+    said = text[full[-1].start() :] if full else ""
+    found = _SIZES.search(said)
+    if found is None or _ALLOWED[0].search(found[0]):
+        return None
+    tried, total, free, allocated, reserved = (_bytes(*found.group(index, index + 1)) for index in range(1, 10, 2))
+    mine = _MINE.search(found[0])
+    own = max(allocated + reserved + _CONTEXT, _bytes(*mine.groups()) if mine else 0)
+    others = total - free - own
+    return others if tried + own <= total and others * _LEAST_HELD >= total else None
+
+
+def _bytes(number: str, unit: str) -> int:
+    return int(float(number) * 1024 ** _UNITS.index(unit))

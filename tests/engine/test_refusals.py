@@ -362,6 +362,17 @@ def test_a_gpu_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert max(limits) <= 30.0
 
 
+def test_a_gpu_that_is_too_full_for_any_program_is_the_machine_s_fault() -> None:
+    of = runs({"text": HEAD + "torch.AcceleratorError: CUDA error: out of memory\n"})
+    full = of.refusal(Told(lacks=False, usable=False))
+    assert full is not None
+    assert (full.status, full.code, full.machine_fault) == ("error", "machine_fault", "the GPU is full")
+    assert "the GPU is full: a program that puts one number there fails as well; free it, or name another one" in full.reason
+    own = refusal(of, Told(lacks=False))
+    assert own is not None
+    assert own[1] == "fails_before_compile", "others have room"
+
+
 @pytest.mark.parametrize("usable", [False, True])
 def test_a_number_of_a_gpu_is_too_high_only_where_another_one_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usable: bool) -> None:
     monkeypatch.setattr(Lookups, "gpu_is_usable", lambda _: usable)

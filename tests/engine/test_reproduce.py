@@ -496,6 +496,23 @@ def test_a_gpu_that_the_runs_beside_it_filled_is_no_failure(intake: Callable[...
     assert intake([RAISED], [FULL, PASSED]).run().failure.exception == ("InternalTorchDynamoError",)
 
 
+FULL_OF_OTHERS = Outcome(
+    status="raised",
+    text="Traceback (most recent call last):\n"
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 4.00 GiB. GPU 0 has a total capacity of 79.11 GiB of which 2.00 GiB is "
+    "free. Of the allocated memory 1.00 GiB is allocated by PyTorch, and 0 bytes is reserved by PyTorch but unallocated.",
+)
+
+
+@pytest.mark.parametrize("without", [PASSED, FULL_OF_OTHERS])
+def test_a_gpu_that_others_fill_is_the_machine_s_fault(intake: Callable[..., Intake], without: Outcome) -> None:
+    """With the GPU to itself, eager or not, it would have had room for that."""
+    begun = intake([FULL_OF_OTHERS, FULL_OF_OTHERS], [without, without], alone=FULL_OF_OTHERS)
+    with pytest.raises(Ended, match=r"the GPU is full: other processes hold some 75 GiB of it; free it, or name another one") as ended:
+        begun.run()
+    assert (ended.value.status, ended.value.code, ended.value.machine_fault) == ("error", "machine_fault", "the GPU is full")
+
+
 @pytest.mark.parametrize(
     ("text", "again", "refused"),
     [

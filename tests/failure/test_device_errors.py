@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.failure.device_errors import allowed_memory, is_asynchronous, is_out_of_memory
+from bot.failure.device_errors import allowed_memory, held_by_others, is_asynchronous, is_out_of_memory
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.models.failure import Phase, Signature
@@ -79,6 +79,39 @@ def test_what_the_allocator_might_take(allowed: str, size: float) -> None:
     assert allowed_memory(found, said) == int(size)
     assert allowed_memory(found, "out of memory") is None
     assert allowed_memory(failure(AT_LAUNCH, "misaligned address"), said) is None
+
+
+# The same, of a GPU of 79.11 GiB that others use as well: what NVML says of processes is left out where it may not be asked.
+SHARED = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate {tried}. GPU 0 has a total capacity of 79.11 GiB of which {free} is"
+    " free. {more}Process 7 has 60.00 GiB memory in use. Of the allocated memory {own} is allocated by PyTorch, and 512.00 MiB is reserved"
+    " by PyTorch but unallocated. If reserved but unallocated memory is large try setting PYTORCH_ALLOC_CONF.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("tried", "free", "own", "more", "others"),
+    [
+        # it fits beside the 10.5 GiB of its own on a GPU that nobody else uses; a context takes up to one
+        ("20.00 GiB", "6.61 GiB", "10.00 GiB", "", 61.0),
+        ("20.00 MiB", "12.00 MiB", "0 bytes", "", 79.11 - 12 / 1024 - 0.5 - 1),
+        ("20.00 GiB", "6.61 GiB", "10.00 GiB", "Including non-PyTorch memory, this process has 12.00 GiB memory in use. ", 60.5),
+        # memory of its own that torch did not allocate
+        ("20.00 GiB", "6.61 GiB", "10.00 GiB", "Including non-PyTorch memory, this process has 72.00 GiB memory in use. ", None),
+        ("60.00 GiB", "50.00 GiB", "18.00 GiB", "", None),
+        # as its own context is not counted by torch, it may be this that is missing
+        ("60.00 GiB", "50.00 GiB", "20.00 GiB", "", None),
+        ("90.00 GiB", "6.61 GiB", "10.00 GiB", "", None),
+        ("20.00 GiB", "6.61 GiB", "10.00 GiB", "15.00 GiB allowed; ", None),
+    ],
+)
+def test_a_gpu_that_others_fill(tried: str, free: str, own: str, more: str, others: float | None) -> None:
+    text = SHARED.format(tried=tried, free=free, own=own, more=more)
+    earlier = SHARED.format(tried="1.00 GiB", free="2.00 GiB", own="3.00 GiB", more="")
+    found = held_by_others(earlier + "a line\n" + text)
+    assert found == (others if others is None else pytest.approx(others * 2**30))
+    assert held_by_others("torch.OutOfMemoryError: CUDA out of memory.") is None
+    assert held_by_others("") is None
 
 
 # torch: c10/cuda/CUDAException.cpp with cudaGetErrorString, ATen/cuda/CUDABlas.cpp, ATen/cudnn/Exceptions.h; Triton: driver.c
