@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.engine.capture.region import Capture
 from bot.engine.caught import FREE_IT, FULL, had_no_room
 from bot.engine.evidence import verify
-from bot.engine.options import Ended
+from bot.engine.options import Ended, Options
 from bot.engine.target import Launch
 from bot.failure.machine_faults import KILLED, Need, fault_of, last_line, missing
 from bot.failure.outcome import Outcome
@@ -52,6 +52,8 @@ path = torch._inductor.aoti_compile_and_package(torch.export.export(torch.nn.ReL
 torch._inductor.aoti_load_package(path)(x)
 """
 _LOADING = re.compile(r"\b_?load_aoti\b|\baoti_load_package\b|\bAOTIModelPackageLoader\b")
+# Pytest's last line, if nothing else came of the tests.
+_SKIPPED = re.compile(r"=* ?(\d+ skipped)(?:, \d+ warnings?)? in [\d.]+s.*")
 # The files with the stand-ins for the compiler: an error that begins there is ours.
 _STAND_INS = ("bot/inside/eager/stand_ins.py", "bot/inside/eager/compiler_out.py")
 
@@ -252,7 +254,8 @@ class TwoRuns:
 
     def _unreached(self, compiles: Callable[[float], bool]) -> Ended:
         outcome = self.compiled.outcome
-        how = "ends well and" if outcome.status == "ok" else "fails, but"
+        skipped = _SKIPPED.fullmatch(last_line(outcome)) if outcome.status == "ok" else None
+        how = f"ends well{f' (pytest: {skipped[1]})' if skipped else ''} and" if outcome.status == "ok" else "fails, but"
         if self.reached or compiles(HANG_RATIO * max(outcome.seconds, self.eager.seconds) + START):
             ends = "ends well, but" if outcome.status == "ok" else "fails, and"
             where = "in a process that the program starts (then minimize what that process runs), or inside torch"
@@ -260,6 +263,14 @@ class TwoRuns:
         return Ended(
             "not_reproduced", "compiler_never_reached", f"the program {how} never reaches torch.compile, torch.export or AOTInductor"
         )
+
+
+def for_want_of_gpu(end: Ended, options: Options, lookups: Lookups) -> Ended:
+    """The refusal `end` of a program with these `options`, and that there is no GPU, according to `lookups`, if the program names one and
+    may have ended well for that reason: many take the CPU then, or skip their test."""
+    takes_what_there_is = end.code in ("passes", "compiler_never_reached") and options.device != "cpu" and options.target.names_a_gpu
+    why = lookups.gpu_missing() if takes_what_there_is else None
+    return Ended(end.status, end.code, f"{end.reason}; it names CUDA, but {why}; {gpu.NO_NEED}") if why else end
 
 
 def _is_ours(outcome: Outcome) -> bool:

@@ -24,6 +24,7 @@ from bot.engine.target import Target
 from bot.engine.workspace import Workspace
 from bot.failure.outcome import Outcome
 from bot.failure.signature import is_of_own_code, is_own_verdict, signature_of
+from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.workers.process import START, Patience
@@ -494,6 +495,23 @@ def test_a_gpu_that_the_runs_beside_it_filled_is_no_failure(intake: Callable[...
     assert ended.value.code == "passes"
     assert intake([FULL, RAISED], [PASSED]).run().failure.exception == ("InternalTorchDynamoError",)
     assert intake([RAISED], [FULL, PASSED]).run().failure.exception == ("InternalTorchDynamoError",)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("text", ["device = 'cuda' if torch.cuda.is_available() else 'cpu'", "pass"])
+@pytest.mark.parametrize("why", ["no GPU is visible: made up", None])
+def test_a_program_that_passes_for_want_of_a_gpu(
+    intake: Callable[..., Intake], monkeypatch: pytest.MonkeyPatch, device: str | None, text: str, why: str | None
+) -> None:
+    """It takes the CPU where there is no GPU, so that it passes there says little."""
+    monkeypatch.setattr(gpu, "missing", lambda *_: why)
+    begun = intake([PASSED] * 9, [PASSED], alone=PASSED, accuracy="off", device=device)
+    begun.options.target.script.write_text(text)
+    with pytest.raises(Ended, match="the program passes here in ") as ended:
+        begun.run()
+    assert (ended.value.status, ended.value.code) == ("not_reproduced", "passes")
+    said = "; it names CUDA, but no GPU is visible: made up; --cuda-arch compiles for one that isn't there, with a torch that was built for"
+    assert (said in ended.value.reason) is (device is None and "cuda" in text and why is not None)
 
 
 FULL_OF_OTHERS = Outcome(
