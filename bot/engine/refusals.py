@@ -254,7 +254,7 @@ class TwoRuns:
 
     def _unreached(self, compiles: Callable[[float], bool]) -> Ended:
         outcome = self.compiled.outcome
-        skipped = _SKIPPED.fullmatch(last_line(outcome)) if outcome.status == "ok" else None
+        skipped = _SKIPPED.fullmatch(last_line(self.eager))
         how = f"ends well{f' (pytest: {skipped[1]})' if skipped else ''} and" if outcome.status == "ok" else "fails, but"
         if self.reached or compiles(HANG_RATIO * max(outcome.seconds, self.eager.seconds) + START):
             ends = "ends well, but" if outcome.status == "ok" else "fails, and"
