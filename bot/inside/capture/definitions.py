@@ -171,6 +171,8 @@ def _operator(value: Any) -> str | None:
 
 def _imported(value: Any) -> tuple[str, str] | None:
     """Module and name from which a function, a class or a form like `typing.Any` is imported."""
+    if isinstance(value, types.ModuleType):
+        return None  # a module is no attribute to import: torch._ops holds torch, and with it torch.ops.aten under its whole name
     module = getattr(value, "__module__", None)
     name = getattr(value, "__qualname__", None) or getattr(value, "_name", None) or getattr(value, "__name__", None)
     if not isinstance(module, str) or not isinstance(name, str) or not installed(module):

@@ -139,6 +139,17 @@ class TestFunctions:
         """)
         assert again(user.f)() == [torch.ops.aten, torch.ops.aten.mm.default, torch.ops.higher_order.cond, torch.ops.aten.relu]
 
+    def test_a_namespace_of_operators_is_named_and_not_imported(self, load: Load) -> None:
+        # torch._ops imports torch, so the namespace stands there under its whole name as well
+        user = load("""
+            import torch
+            aten = torch.ops.aten
+            def f(x): return aten.relu(x)
+        """)
+        text = source_of(user.f)
+        assert "aten = torch.ops.aten\n" in text
+        assert "import" not in text
+
     def test_what_was_free_is_global(self, load: Load) -> None:
         user = load("""
             def make():
