@@ -87,6 +87,16 @@ def test_where_a_program_judges_numbers_what_the_compiler_calls_computes_the_sam
     assert keeps(EXPORTED.replace("torch.log1p(torch.exp(x * beta))", "x")) is kept
 
 
+@pytest.mark.parametrize(("own_verdict", "kept"), [(True, False), (False, True)])
+def test_where_a_program_judges_numbers_neither_side_of_a_choice_changes(own_verdict: bool, kept: bool) -> None:
+    text = "def back(g):\n    if torch.compiler.is_compiling():\n        return g * m\n    return g * n\n\n\ncheck(torch.compile(back))\n"
+    outcome = Outcome(status="exit", exit=1)
+    capture = SimpleNamespace(outcome=outcome, own_verdict=own_verdict, regions=(), installed=(), beside=())
+    source = Source(text, Path("/a/fail.py"))
+    reproduction: Any = SimpleNamespace(failure=signature_of(outcome), capture=capture, source=source, eager_error="")
+    assert keeps_of(reproduction, text, text, ())(text.replace("g * n", "g")) is kept
+
+
 @pytest.mark.parametrize(("error", "kept"), [("IndexError: N is out of range", False), ("", True)])
 def test_where_a_program_misses_an_error_what_misses_it_is_read(error: str, kept: bool) -> None:
     text = "def fn(x):\n    y = torch.take(x, i)\n    return y\n\n\ntorch.compile(fn)(x)\nraise SystemExit(1)\n"

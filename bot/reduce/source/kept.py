@@ -16,8 +16,10 @@ from bot.reduce.source.text.variables import imported_names
 
 Keeps = Callable[[str], bool]
 _DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
-# Names in `torch.library`, and methods of operators made with it, that register a function: as a decorator, or as an argument.
-_REGISTER_NAMES = "custom_op triton_op register_fake impl_abstract register_kernel register_autograd register_vmap impl impl_backward"
+# Names in `torch.library`, and methods of operators made with it, that register a function: as a decorator, or as an argument. The last
+# two register what the compiler calls in an operator's place.
+_REGISTER_NAMES = """custom_op triton_op register_fake impl_abstract register_kernel register_autograd register_vmap impl impl_backward
+    register_decomposition register_lowering"""
 _REGISTER = frozenset(_REGISTER_NAMES.split())
 # Operations that call functions which they are given, and need what these return.
 _CONTROL_FLOW = frozenset({"cond", "while_loop", "map", "scan", "associative_scan"})
@@ -33,7 +35,7 @@ def keeper(text: str, names: Collection[str]) -> Keeps:
     tree = ast.parse(text)
     defined = _definitions(tree)
     wanted = {name for name in names if name in defined}
-    held = wanted | {name for name in _kernels(tree) if name in defined}
+    held = wanted | {name for name in registered(tree) if name in defined}
     if not names and not held:
         return lambda _text: True
     more = set(held)
@@ -41,7 +43,7 @@ def keeper(text: str, names: Collection[str]) -> Keeps:
         used = {name for one in more for node in defined[one] for name in names_of(node).uses}
         more = {name for name in used if name in defined} - held
         held |= more
-    words = {name: {word for node in defined[name] for word in _words(node)} for name in held}
+    said = {name: {word for node in defined[name] for word in words(node)} for name in held}
     returns, lambdas = returned(tree), _lambdas(tree)
 
     def keeps(candidate: str) -> bool:
@@ -50,7 +52,7 @@ def keeper(text: str, names: Collection[str]) -> Keeps:
         except SyntaxError:
             return False
         there = {name: nodes for name, nodes in _definitions(found).items() if name in held}
-        same = all(set(_words(node)) <= words[name] for name, nodes in there.items() for node in nodes)
+        same = all(set(words(node)) <= said[name] for name, nodes in there.items() for node in nodes)
         returning = {place: values for place, values in returned(found).items() if held.intersection(place.split("."))}
         return same and returning.items() <= returns.items() and _lambdas(found) <= lambdas and (not wanted or bool(wanted & there.keys()))
 
@@ -72,6 +74,38 @@ def returned(tree: ast.Module) -> dict[str, str]:
 
     visit(tree, "")
     return found
+
+
+def registered(tree: ast.Module) -> set[str]:
+    """The names of the functions in a module (`tree`) that are kernels or fakes of operators, or stand for operators in the compiler: by a
+    decorator, as an argument, or in a table with keys that are no strings (those of settings are)."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        given: list[ast.expr | None] = []
+        if isinstance(node, FUNCTIONS):
+            found |= {node.name for one in node.decorator_list if _registers(one)}
+        elif isinstance(node, ast.Call) and _registers(node):
+            given = [*node.args, *(word.value for word in node.keywords)]
+        elif isinstance(node, ast.Dict):
+            given = [value for key, value in zip(node.keys, node.values, strict=True) if key is not None and not _is_string(key)]
+        elif isinstance(node, ast.Assign):
+            tables = [one for one in node.targets if isinstance(one, ast.Subscript)]
+            given = [node.value for one in tables if not _is_string(one.slice)]
+        found |= {one.id for one in given if isinstance(one, ast.Name)}
+    return found
+
+
+def words(statement: ast.stmt, *, inside: bool = True) -> Iterator[str]:
+    """The content of a `statement`: one string for each simple statement and each compound statement's header in it; without `inside` only
+    its own."""
+    for node in ast.walk(statement) if inside else [statement]:
+        if isinstance(node, ast.stmt) and not isinstance(node, ast.Pass):
+            inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case))]
+            if not inner:
+                yield ast.unparse(node)
+            else:
+                heads = [child for child in ast.iter_child_nodes(node) if child not in inner and not isinstance(child, ast.expr_context)]
+                yield " ".join([type(node).__name__, getattr(node, "name", ""), *map(ast.unparse, heads)])
 
 
 def nothing_dead(text: str) -> Keeps:
@@ -172,33 +206,13 @@ def _definitions(tree: ast.Module) -> dict[str, list[ast.stmt]]:
     return found
 
 
-def _kernels(tree: ast.Module) -> set[str]:
-    """The names of the functions that are kernels or fakes of the program's own operators."""
-    found: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, FUNCTIONS):
-            found |= {node.name for one in node.decorator_list if _registers(one)}
-        elif isinstance(node, ast.Call) and _registers(node):
-            given = [*node.args, *(word.value for word in node.keywords)]
-            found |= {one.id for one in given if isinstance(one, ast.Name)}
-    return found
+def _is_string(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _registers(node: ast.expr) -> bool:
     called = node.func if isinstance(node, ast.Call) else node
     return (dotted(called) or "").rpartition(".")[2] in _REGISTER
-
-
-def _words(statement: ast.stmt) -> Iterator[str]:
-    """The content of a statement: one string for each simple statement and each compound statement's header in it."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.stmt) and not isinstance(node, ast.Pass):
-            inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.excepthandler, ast.match_case))]
-            if not inner:
-                yield ast.unparse(node)
-            else:
-                heads = [child for child in ast.iter_child_nodes(node) if child not in inner and not isinstance(child, ast.expr_context)]
-                yield " ".join([type(node).__name__, getattr(node, "name", ""), *map(ast.unparse, heads)])
 
 
 def _lambdas(tree: ast.Module) -> set[str]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from bot.reduce.source.delete import Ask, shrink
 from bot.reduce.source.kept import returned
+from bot.reduce.source.results import keeps_results
 from bot.reduce.source.shorter import with_fewer_alternatives, with_shorter_calls
 from bot.reduce.source.text.blocks import FUNCTIONS, Function, all_blocks
 from bot.reduce.source.text.compiler_calls import is_compiler
@@ -64,14 +65,15 @@ def drop_statements(preamble: str, ask: Ask, *, returning: bool = False) -> str:
     `ask` takes candidate preambles, best first, and returns the index of the first that still works, or None. It may raise (no time left);
     the exception is passed on. The result is a fixed point: no single statement can be removed, and no argument of the calls that the
     preamble makes at its top level to its own definitions.
-    With `returning`, functions keep returning everything that they return, or go as a whole. Nothing that binds a name still in use is
+    With `returning`, functions keep returning everything that they return, or go as a whole, and operators, decompositions and lowerings
+    keep what that depends on. Nothing that binds a name still in use is
     removed: a function may be called only when someone runs the script with other settings, such as the `uuid` of a pass for torch's
     caches. Without `returning`, alternatives in conditions that call a function of the preamble may go.
     """
-    before, unknown = returned(ast.parse(preamble)), _unbound(preamble)
+    before, unknown, keeps = returned(ast.parse(preamble)), _unbound(preamble), keeps_results(preamble)
 
     def is_whole(text: str) -> bool:
-        return _unbound(text) <= unknown and (not returning or returned(ast.parse(text)).items() <= before.items())
+        return _unbound(text) <= unknown and (not returning or (returned(ast.parse(text)).items() <= before.items() and keeps(text)))
 
     def ask_whole(texts: Sequence[str]) -> int | None:
         kept = [i for i, text in enumerate(texts) if is_whole(text)]

@@ -246,6 +246,17 @@ def test_a_function_that_stays_goes_on_returning_what_it_did() -> None:
     assert drop_statements(whole, needs("register(lowering)"), returning=True) == f"{kept}\n\nregister(lowering)\n"
 
 
+def test_a_decomposition_keeps_what_its_result_depends_on() -> None:
+    decomposition = "def shift(x, dim):\n    pad = []\n    pad += [dim, 0]\n    return padded(x, pad)\n\n\ntable[op] = shift\n"
+    noted = decomposition.replace("    pad = []\n", "    note = dim\n    pad = []\n")
+
+    def ask(texts: Sequence[str]) -> int | None:
+        return next((i for i, text in enumerate(texts) if "table[op] = shift" in text), None)
+
+    assert drop_statements(noted, ask, returning=True) == decomposition
+    assert "pad +=" not in drop_statements(noted, ask), "an error would be another one without it"
+
+
 def test_drop_statements_passes_an_end_of_time_on() -> None:
     class Spent(Exception):
         pass
