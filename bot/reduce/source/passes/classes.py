@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from bot.reduce.source.text.blocks import FUNCTIONS
-from bot.reduce.source.text.names import names_of, root
-from bot.reduce.source.text.splice import both, bound_arguments, calls, code, own_text, pairs, scoped, spliced, without, wrapped
+from bot.reduce.source.text.names import dotted, names_of, root
+from bot.reduce.source.text.repair import replaced
+from bot.reduce.source.text.splice import both, bound_arguments, calls, code, mark_of, own_text, pairs, scoped, spliced, without, wrapped
 from bot.reduce.source.text.variables import imported_names, loads, stores
 
 
@@ -132,6 +133,18 @@ def classes_to_functions(text: str) -> Iterator[str]:
         rest = code(forward.args).partition(",")[2].strip()
         body = "\n".join(own_text(text, forward).split("\n")[forward.body[0].lineno - forward.lineno :])
         yield both(text, {node: f"def {name}({rest}):\n{body}"}, [(through.get(c, c), name) for c in made])
+
+
+def buffers(text: str) -> Iterator[str]:
+    """Replaces `self.register_buffer("pos", value)` in `text` by `self.pos = value`."""
+    for statement in (n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Expr)):
+        call = statement.value
+        if not (isinstance(call, ast.Call) and dotted(call.func) == "self.register_buffer" and len(call.args) > 1):
+            continue
+        name, value = call.args[:2]
+        said = name.value if isinstance(name, ast.Constant) else None
+        if isinstance(said, str) and said.isidentifier() and not isinstance(value, (ast.Constant, ast.Starred)):
+            yield replaced(text, {statement: f"self.{said} = {code(value)}{mark_of(text, statement)}"})
 
 
 def attributes_once(text: str) -> Iterator[str]:

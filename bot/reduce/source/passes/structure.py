@@ -8,14 +8,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from bot.reduce.source.passes.classes import attributes_once, classes_to_functions, empty_bases, fields, holders
+from bot.reduce.source.passes.classes import attributes_once, buffers, classes_to_functions, empty_bases, fields, holders
 from bot.reduce.source.passes.command_line import options
 from bot.reduce.source.passes.functions import called_once, constant_parameters, forwarders, properties
 from bot.reduce.source.text.blocks import FUNCTIONS
 from bot.reduce.source.text.names import dotted, names_of
 from bot.reduce.source.text.repair import replaced
 from bot.reduce.source.text.splice import Rewrite, both, code, mark_of, own_text, spliced
-from bot.reduce.source.text.variables import loads
+from bot.reduce.source.text.variables import loads, stores
 
 
 def first_turn(text: str) -> Iterator[str]:
@@ -45,6 +45,22 @@ def _first_of(target: ast.expr, iterable: ast.expr, yielding: set[str]) -> list[
     return [f"{code(target)} = next(iter({code(iterable)}))"]
 
 
+def counters(text: str) -> Iterator[str]:
+    """Replaces the counter of a loop in `text` over `enumerate(...)` by 0, its value in the first iteration."""
+    tree = ast.parse(text)
+    for loop in (n for n in ast.walk(tree) if isinstance(n, ast.For)):
+        call, target = loop.iter, loop.target
+        if not (isinstance(call, ast.Call) and dotted(call.func) == "enumerate" and len(call.args) == 1 and not call.keywords):
+            continue
+        if not (isinstance(target, ast.Tuple) and len(target.elts) == 2 and isinstance(target.elts[0], ast.Name)):
+            continue
+        name = target.elts[0].id
+        inside = [n for s in loop.body for n in loads(s, name)]
+        if stores(tree, name) == 1 and len(inside) == len(loads(tree, name)):
+            header: list[tuple[ast.expr, str]] = [(target, code(target.elts[1])), (call, code(call.args[0]))]
+            yield spliced(text, [*header, *((n, "0") for n in inside)])
+
+
 def single_modules(text: str) -> Iterator[str]:
     """Replaces a list of modules in `text` and a loop over it by its first module."""
     tree = ast.parse(text)
@@ -54,17 +70,21 @@ def single_modules(text: str) -> Iterator[str]:
         element = _element(node.value)
         if element is None:
             continue
-        holder = code(node.targets[0])
         expressions: list[tuple[ast.expr, str]] = [(node.value, element)]
         statements: dict[ast.stmt, str | None] = {}
         for use in ast.walk(tree):
-            if isinstance(use, ast.Subscript) and code(use.value) == holder and isinstance(use.slice, ast.Constant):
-                expressions.append((use, holder))
-            elif isinstance(use, ast.For) and code(use.iter) == holder and isinstance(use.target, ast.Name):
-                name = use.target.id
+            if isinstance(use, ast.Subscript) and _is_called(use.value, node.targets[0]) and isinstance(use.slice, ast.Constant):
+                expressions.append((use, code(use.value)))
+            elif isinstance(use, ast.For) and _is_called(use.iter, node.targets[0]) and isinstance(use.target, ast.Name):
+                name, holder = use.target.id, code(use.iter)
                 spread = spliced(text, [(n, holder) for n in loads(use, name)])
                 statements[use] = "\n".join(own_text(spread, s) for s in use.body) if spread.count("\n") == text.count("\n") else None
         yield both(text, statements, expressions)
+
+
+def _is_called(use: ast.expr, target: ast.Name | ast.Attribute) -> bool:
+    """Whether an expression may stand for what is assigned to a target: `model.blocks` for `self.blocks`."""
+    return isinstance(use, ast.Attribute) and use.attr == target.attr if isinstance(target, ast.Attribute) else code(use) == target.id
 
 
 def _element(node: ast.expr) -> str | None:
@@ -118,6 +138,7 @@ def conditions(text: str) -> Iterator[str]:
 
 ALL: tuple[tuple[str, Rewrite], ...] = (
     ("option", options),
+    ("counter", counters),
     ("first turn", first_turn),
     ("single module", single_modules),
     ("generator", generators),
@@ -129,6 +150,7 @@ ALL: tuple[tuple[str, Rewrite], ...] = (
     ("constant parameter", constant_parameters),
     ("hand on", forwarders),
     ("holder", holders),
+    ("buffer", buffers),
     ("attribute once", attributes_once),
     ("class to function", classes_to_functions),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.reduce.source.passes.classes import attributes_once, classes_to_functions, empty_bases, fields, holders
+from bot.reduce.source.passes.classes import attributes_once, buffers, classes_to_functions, empty_bases, fields, holders
 
 
 @pytest.mark.parametrize(
@@ -59,3 +59,13 @@ def test_what_the_only_object_is_made_of_is_written_there_as_well(made: str, sho
 def test_a_module_that_keeps_nothing_becomes_a_function() -> None:
     text = "class C(torch.nn.Module):\n    def forward(self, x):\n        return x\ntorch.compile(C())(1)\n"
     assert any("def " in found and "class " not in found for found in classes_to_functions(text)), list(classes_to_functions(text))
+
+
+def test_a_buffer_becomes_a_plain_attribute() -> None:
+    made = "class C(nn.Module):\n    def __init__(self, name):\n        "
+    text = made + 'self.register_buffer("pos", torch.ones(2), persistent=False)\n        {}\n'
+    kept = ("self.register_buffer(name, torch.ones(2))", 'self.register_buffer("gone", None)', 'self.register_buffer("not a name", 1)')
+    for other in kept:
+        assert list(buffers(text.format(other))) == [
+            text.format(other).replace('self.register_buffer("pos", torch.ones(2), persistent=False)', "self.pos = torch.ones(2)")
+        ]
