@@ -10,6 +10,7 @@ from bot.failure.traceback import exceptions, plain
 from bot.models.failure import Kind
 from bot.reduce.source.kept import Keeps, branches_return, keeper, nothing_dead
 from bot.reduce.source.results import keeps_results
+from bot.reduce.source.shown import keeps_shown
 from bot.reduce.source.verdicts import keeps_verdict
 
 
@@ -17,15 +18,16 @@ def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: 
     """What candidates made from `text` have to keep for this `reproduction`.
 
     If numbers are wrong or the program itself judges: functions of the program `source` that the compiler calls, and what the results of
-    its operators depend on. The condition on which the program fails in `failing_lines`, even in its own function that the compiler calls;
-    the results of functions that control flow calls; and results that are read, if an error is missing. Raises SyntaxError if `text` is
-    not Python.
+    its operators depend on. What it measures and shows in its messages; the condition on which it fails in `failing_lines`, even in its
+    own function that the compiler calls; the results of functions that control flow calls; and results that are read, if an error is
+    missing. Raises SyntaxError if `text` is not Python.
     """
     judged = reproduction.failure.kind is Kind.ACCURACY or reproduction.capture.own_verdict
     asked: list[Keeps] = [branches_return(text)]
     if judged:
         asked += [keeper(text, held(reproduction.capture, source)), keeps_results(text)]
     if judged or _is_raised_by_program(reproduction):
+        asked.append(keeps_shown(text))
         # an exit or a signal has no line, whatever else is known of the lines
         asked.append(keeps_verdict(text, () if reproduction.capture.outcome.status in ("exit", "signal") else failing_lines))
     if reproduction.failure.kind is Kind.NO_RAISE or reproduction.eager_error:

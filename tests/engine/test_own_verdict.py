@@ -97,6 +97,16 @@ def test_where_a_program_judges_numbers_neither_side_of_a_choice_changes(own_ver
     assert keeps_of(reproduction, text, text, ())(text.replace("g * n", "g")) is kept
 
 
+def test_what_a_program_shows_of_its_failure_is_what_it_measured() -> None:
+    text = "if not torch.allclose(ref, got):\n    raise SystemExit(f'off by {(ref - got).abs().max()}')\n"
+    capture = SimpleNamespace(outcome=Outcome(status="exit", exit=1), own_verdict=True, regions=(), installed=(), beside=())
+    failure = signature_of(Outcome(status="exit", exit=1))
+    reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(text, Path("/a/fail.py")), eager_error="")
+    keeps = keeps_of(reproduction, text, text, ())
+    assert keeps(text)
+    assert not keeps(text.replace("(ref - got).abs().max()", "ref.max()"))
+
+
 @pytest.mark.parametrize(("error", "kept"), [("IndexError: N is out of range", False), ("", True)])
 def test_where_a_program_misses_an_error_what_misses_it_is_read(error: str, kept: bool) -> None:
     text = "def fn(x):\n    y = torch.take(x, i)\n    return y\n\n\ntorch.compile(fn)(x)\nraise SystemExit(1)\n"
