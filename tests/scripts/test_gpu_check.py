@@ -14,6 +14,8 @@ from benchlib import gpu
 from benchlib.gpu_catalog import PARTS, PROGRAMS, SCENARIOS, Scenario
 from benchlib.lanes import VISIBLE
 
+from bot.models.result import Result
+
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = {"status": "minimized", "reduction": {"ops_after": 1}}
 
@@ -173,3 +175,16 @@ def test_a_twin_has_to_come_to_the_same_repro(tmp_path: Path) -> None:
     assert gpu.unlike(wrote("other failure", "else", "x = 1\n"), first) == ["signature not that of first"]
     assert gpu.unlike(wrote("nothing", "said", None), first) == ["repro not that of first"]
     assert gpu.unlike(first, first) == []
+
+
+RECORDED = ROOT / "tests" / "fixtures" / "gpu" / "h200"
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in RECORDED.glob("*/result.json")))
+def test_what_was_recorded_is_still_as_its_scenario_has_it(name: str) -> None:
+    scenario = next(one for one in SCENARIOS if one.name == name)
+    found = json.loads((RECORDED / name / "result.json").read_text(encoding="utf-8"))
+    repro = (RECORDED / name / "repro.py").read_text(encoding="utf-8")
+    assert gpu.as_expected(scenario, found, repro) == []
+    assert re.search(scenario.says, (RECORDED / name / "log.txt").read_text(encoding="utf-8"))
+    assert Result.model_validate(found).verification.same == 3
