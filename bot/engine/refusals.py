@@ -26,6 +26,7 @@ from bot.models.failure import Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox.aside import ask
 from bot.sandbox.files import Scratch
+from bot.workers.compile_check import PACKAGE
 from bot.workers.process import HANG_RATIO, START, Patience, run_process
 
 # Asks an interpreter whether it has a package.
@@ -45,12 +46,6 @@ _ODD = 93
 _GPU = Need("hardware", "cuda")
 # The smallest program that uses a GPU.
 _ON_GPU = "import torch\ntorch.ones(1, device='cuda').add_(1).item()\n"
-# A healthy program that uses a package as AOTInductor's users do.
-_LOADS = """import torch
-x = torch.ones(3, device={device!r})
-path = torch._inductor.aoti_compile_and_package(torch.export.export(torch.nn.ReLU(), (x,)))
-torch._inductor.aoti_load_package(path)(x)
-"""
 _LOADING = re.compile(r"\b_?load_aoti\b|\baoti_load_package\b|\bAOTIModelPackageLoader\b")
 # Pytest's last line, if nothing else came of the tests.
 _SKIPPED = re.compile(r"=* ?(\d+ skipped)(?:, \d+ warnings?)? in [\d.]+s.*")
@@ -103,7 +98,7 @@ class Lookups:
         with Scratch(prefix="torch-minify-package-", dir=scratch) as place:
             os.chmod(place, 0o755)
             script = Path(place, "package.py")
-            script.write_text(_LOADS.format(device=device), encoding="utf-8")
+            script.write_text(PACKAGE.format(device=device), encoding="utf-8")
             launch = replace(self.launch, argv=(), linked=False)
             found = signature_of(verify.run_fresh(launch, script, timeout=_PACKAGE_LIMIT, budget=self.budget))
         return found is not None and failure.same_across_forms(found)

@@ -46,9 +46,15 @@ def _supported(version: str) -> bool:
         return False
 
 
-def main(python: str, ask: Ask, compiles: Callable[[str, str], tuple[bool, str]], sandbox: Callable[[str], tuple[bool, str]]) -> int:
+def main(
+    python: str,
+    ask: Ask,
+    compiles: Callable[[str, str], tuple[bool, str]],
+    sandbox: Callable[[str], tuple[bool, str]],
+    loads: Callable[[str, str], tuple[bool, str]],
+) -> int:
     """Print what `python` has. `ask` is as for `facts_of`; `compiles` says whether it compiles a function for a device, `sandbox` whether
-    all layers confine it; both add details.
+    all layers confine it, and `loads` whether it makes and loads an AOTInductor package for a device; each adds details.
 
     Exit status 0, or 1 if something needed is missing or does not work.
     """
@@ -61,6 +67,9 @@ def main(python: str, ask: Ask, compiles: Callable[[str, str], tuple[bool, str]]
         if any(line.what == "GPU" and line.good for line in lines):
             good, found = compiles(python, "cuda")
             lines.append(Line("compile on the GPU", found, good, True))
+            if good:
+                good, found = loads(python, "cuda")
+                lines.append(Line("AOTInductor package on the GPU", found, good, False))
     for line in lines:
         mark = "ok  " if line.good else ("MISS" if line.needed else "-   ")
         sys.stdout.write(f"{mark} {line.what}: {line.found}\n")

@@ -41,6 +41,10 @@ def confined(_: str) -> tuple[bool, str]:
     return False, "no kernel for it"
 
 
+def loads(_: str, device: str) -> tuple[bool, str]:
+    return True, f"one package for {device} in 9.9 s"
+
+
 def never(_: str, device: str = "") -> tuple[bool, str]:
     raise AssertionError("nobody waits for what cannot work")
 
@@ -55,24 +59,34 @@ def test_a_machine_that_has_everything(machine: Any, capsys: Any) -> None:
         "GPU": ("H200, H200", True),
         "triton": ("3.5", True),
     }
-    assert doctor.main(python, ask, lambda _, device: (True, f"one function for {device} in 1.2 s"), confined) == 0
+    assert doctor.main(python, ask, lambda _, device: (True, f"one function for {device} in 1.2 s"), confined, loads) == 0
     said = capsys.readouterr().out
     assert "MISS" not in said
     assert "-    sandbox: no kernel for it" in said
-    assert said.endswith("ok   compile: one function for cpu in 1.2 s\nok   compile on the GPU: one function for cuda in 1.2 s\n")
+    assert said.endswith(
+        "ok   compile: one function for cpu in 1.2 s\nok   compile on the GPU: one function for cuda in 1.2 s\n"
+        "ok   AOTInductor package on the GPU: one package for cuda in 9.9 s\n"
+    )
 
 
 def test_a_gpu_that_a_program_cannot_use(machine: Any, capsys: Any) -> None:
     # as the first sandbox kept it from CUDA's driver
     python = machine(json.dumps(GOOD), "clang++")
-    assert doctor.main(python, ask, lambda _, device: (device == "cpu", "RuntimeError: Error 304"), confined) == 1
+    assert doctor.main(python, ask, lambda _, device: (device == "cpu", "RuntimeError: Error 304"), confined, loads) == 1
     assert capsys.readouterr().out.endswith("MISS compile on the GPU: RuntimeError: Error 304\n")
+
+
+def test_a_gpu_on_which_no_package_loads_is_good_for_all_else(machine: Any, capsys: Any) -> None:
+    # as on each GPU that was at hand
+    python = machine(json.dumps(GOOD), "clang++")
+    assert doctor.main(python, ask, lambda _, device: (True, device), confined, lambda *_: (False, "SIGSEGV")) == 0
+    assert capsys.readouterr().out.endswith("-    AOTInductor package on the GPU: SIGSEGV\n")
 
 
 def test_a_machine_without_a_gpu_compiles_for_the_cpu_alone(machine: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu, "gpu_files", list)
     python = machine(json.dumps({**GOOD, "gpus": []}), "clang++")
-    assert doctor.main(python, ask, lambda _, device: (True, device), confined) == 0
+    assert doctor.main(python, ask, lambda _, device: (True, device), confined, loads) == 0
     said = capsys.readouterr().out
     assert said.endswith("ok   compile: cpu\n")
     assert "-    GPU: no GPU is visible: there is no /dev/nvidia*; " in said
@@ -80,7 +94,7 @@ def test_a_machine_without_a_gpu_compiles_for_the_cpu_alone(machine: Any, capsys
 
 def test_a_machine_whose_worker_does_not_compile(machine: Any, capsys: Any) -> None:
     python = machine(json.dumps(GOOD), "clang++")
-    assert doctor.main(python, ask, lambda *_: (False, "no worker: TypeError"), confined) == 1
+    assert doctor.main(python, ask, lambda *_: (False, "no worker: TypeError"), confined, loads) == 1
     assert "MISS compile: no worker: TypeError\n" in capsys.readouterr().out
 
 
@@ -94,7 +108,7 @@ def test_a_machine_that_has_nothing(machine: Any, capsys: Any, monkeypatch: pyte
     assert found["GPU"][0].startswith("no GPU is visible: there is no /dev/nvidia*; ")
     assert not found["GPU"][1]
     assert not found["C++ compiler"][1]
-    assert doctor.main(python, ask, never, confined) == 1
+    assert doctor.main(python, ask, never, confined, never) == 1
     said = capsys.readouterr().out
     assert "compile:" not in said, "nobody waits for what cannot work"
     assert "MISS torch" in said
@@ -116,7 +130,7 @@ def test_an_interpreter_that_does_not_work(machine: Any, answer: str, status: in
 
 
 def test_no_interpreter(tmp_path: Path) -> None:
-    assert doctor.main(str(tmp_path / "none"), ask, never, confined) == 1
+    assert doctor.main(str(tmp_path / "none"), ask, never, confined, never) == 1
 
 
 def test_this_one() -> None:

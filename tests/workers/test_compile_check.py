@@ -35,6 +35,17 @@ def test_a_worker_compiles() -> None:
 
 
 @pytest.mark.slow
+def test_a_worker_loads_a_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    good, found = compile_check.loads(sys.executable, "cpu")
+    assert good
+    assert found.startswith("one package in ")
+    monkeypatch.setattr(compile_check, "PACKAGE", "import os, signal\nprint({device!r})\nos.kill(os.getpid(), signal.SIGSEGV)\n")
+    good, found = compile_check.loads(sys.executable, "cpu")
+    assert not good
+    assert found.startswith("a package of one relu cannot be made and loaded here: SIGSEGV: ")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "good", "found"),
     [
