@@ -13,7 +13,7 @@ from bot.machine.interpreter import Ask, facts_of
 
 Ran = tuple[int, str]
 # What the engine can do without one.
-NO_NEED = "--cuda-arch compiles for one that isn't there, with a torch that was built for CUDA"
+NO_NEED = "torch-minify run --cuda-arch compiles for one that isn't there, with a torch that was built for CUDA"
 _LIMIT = 60.0  # seconds
 _LONGEST = 300  # characters of what is quoted
 # as torch warns, before it says where to get a newer one

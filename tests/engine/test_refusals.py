@@ -112,7 +112,7 @@ def test_what_a_program_needs_is_looked_up(text: str, code: str, said: str) -> N
 
 
 def test_a_program_that_needs_a_gpu_is_told_what_helps() -> None:
-    said = "; there is none; --cuda-arch compiles for one that isn't there, with a torch that was built for CUDA"
+    said = "; there is none; torch-minify run --cuda-arch compiles for one that isn't there, with a torch that was built for CUDA"
     found = refusal(runs({"text": DEVICE}), Told())
     assert found is not None
     assert found[2].endswith(said)

@@ -510,7 +510,7 @@ def test_a_program_that_passes_for_want_of_a_gpu(
     with pytest.raises(Ended, match="the program passes here in ") as ended:
         begun.run()
     assert (ended.value.status, ended.value.code) == ("not_reproduced", "passes")
-    said = "; it names CUDA, but no GPU is visible: made up; --cuda-arch compiles for one that isn't there, with a torch that was built for"
+    said = "; it names CUDA, but no GPU is visible: made up; torch-minify run --cuda-arch compiles for one that isn't there"
     assert (said in ended.value.reason) is (device is None and "cuda" in text and why is not None)
 
 
