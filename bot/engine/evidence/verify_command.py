@@ -13,8 +13,10 @@ from pydantic import ValidationError
 
 from bot.engine.evidence import verify
 from bot.engine.target import Launch
+from bot.machine import gpu
 from bot.models.failure import Signature
 from bot.models.result import UNUSABLE, Result
+from bot.sandbox.aside import ask
 from bot.sandbox.files import Scratch
 from bot.sandbox.order import NO_NETWORK
 from bot.sandbox.sandbox import NoSandbox, Sandbox
@@ -29,7 +31,7 @@ _LONGEST_HANG = 5 * 86_400.0
 
 
 class CannotCheck(Exception):
-    """A repro was not run; `words` say why. `status`: 2 if its files cannot be used, 1 if it cannot be run here."""
+    """A repro was not run, or says nothing here; `words` say why. `status`: 2 if its files cannot be used, 1 if it cannot be run here."""
 
     def __init__(self, words: str, status: int) -> None:
         super().__init__(words)
@@ -84,7 +86,7 @@ def check(repro: Path, result: Path, python: str, runs: int, *, network: bool = 
     network.
 
     Raises:
-        CannotCheck: it was not run.
+        CannotCheck: it was not run, or fails without the compiler as well, for want of a GPU.
     """
     told = recorded(repro, result)
     assert told.signature is not None
@@ -107,6 +109,10 @@ def check(repro: Path, result: Path, python: str, runs: int, *, network: bool = 
             proof = verify.verify(Launch(python, script.parent, os.environ, box=box), script, expected, runs)
         except verify.NotRun as error:
             raise CannotCheck(f"the repro could not be run: {error}", 1) from error
+    if proof.eager == "fails" and not told.compile_only and "cuda" in script.read_text(encoding="utf-8", errors="replace"):
+        why = gpu.missing(python, LIMIT, ask)
+        if why is not None:
+            raise CannotCheck(f"the repro names CUDA, but {why}", 1)
     return Checked(told, told.signature, proof, layers)
 
 

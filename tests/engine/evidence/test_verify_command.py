@@ -10,6 +10,7 @@ import pytest
 from bot.engine.evidence import verify as fresh
 from bot.engine.evidence import verify_command
 from bot.engine.target import Launch
+from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Result, Rule, VerificationFacts
 from bot.sandbox.sandbox import Sandbox
@@ -43,6 +44,27 @@ def test_exit_status(files: tuple[Path, Path], monkeypatch: Any, capsys: Any, sa
     assert "expected: exception in inductor_lowering: InductorError: KeyError: 7" in said
     assert f"same failure in {same} of 3 fresh processes; eager control: {eager}" in said
     assert ("run 2: did not fail" in said) is (same < 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "same", "eager", "why", "status"),
+    [
+        ("torch.ones(1, device='cuda')", 0, "fails", "there is none", 1),
+        ("torch.ones(1, device='cuda')", 0, "fails", None, 4),
+        ("torch.ones(1)", 0, "fails", "there is none", 4),
+        # what passes without the compiler needs none, though it names it
+        ("torch.backends.cuda.matmul.allow_tf32 = True", 0, "passes", "there is none", 4),
+        ("torch.backends.cuda.matmul.allow_tf32 = True", 3, "passes", "there is none", 0),
+    ],
+)
+def test_a_repro_that_needs_a_gpu_cannot_be_checked_without_one(
+    files: tuple[Path, Path], monkeypatch: Any, capsys: Any, text: str, same: int, eager: Any, why: str | None, status: int
+) -> None:
+    monkeypatch.setattr(fresh, "verify", lambda *_: fresh.Verification(runs=3, same=same, eager=eager))
+    monkeypatch.setattr(gpu, "missing", lambda *_: why)
+    files[0].write_text(text)
+    assert verify_command.main(*files, "python", 3) == status
+    assert ("the repro names CUDA, but there is none" in capsys.readouterr().err) is (status == 1)
 
 
 def test_words_of_others_are_no_commands(files: tuple[Path, Path], monkeypatch: Any, capsys: Any) -> None:
