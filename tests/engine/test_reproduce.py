@@ -150,6 +150,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
         wrong: tuple[Region, ...] = (),
         later: tuple[Region, ...] | None = None,
         strictly: tuple[Region, ...] = (),
+        synchronous: tuple[Region, ...] = (),
         **options: Any,
     ) -> Intake:
         script = tmp_path / "fail.py"
@@ -166,6 +167,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
             code = signature is not None and not own and is_of_own_code(signature, outcome, script=script.name)
             regions = (later or ()) if watch.later_calls else wrong if watch.compare is not None else ()
             regions = regions or (strictly if watch.compare is not None and watch.compare.strict else ())
+            regions = regions or (synchronous if watch.synchronous else ())
             return Capture(
                 outcome=outcome, signature=signature, own_verdict=own, own_code=code, regions=regions, versions={}, log=script,
                 errors=errors, again=later is not None,
@@ -441,6 +443,36 @@ def test_an_error_in_what_is_done_with_results_may_come_of_rounding(intake: Call
 def test_an_error_in_what_is_done_with_results_may_come_of_random_numbers(intake: Callable[..., Intake]) -> None:
     with pytest.raises(Ended, match=r"fails in its own code .*, but only since compiled code draws other random numbers than eager"):
         intake([MISSED, PASSED, PASSED, MISSED], [PASSED]).run()
+
+
+def late(message: str) -> Outcome:
+    """An error of a kernel, raised by what waits next."""
+    frames = (
+        '  File "fail.py", line 7, in <module>\n    torch.cuda.synchronize()\n'
+        '  File "/s/site-packages/torch/cuda/__init__.py", line 1162, in synchronize\n    return torch._C._cuda_synchronize()\n'
+    )
+    text = f"Traceback (most recent call last):\n{frames}torch.AcceleratorError: CUDA error: {message}\n"
+    return Outcome(status="raised", text=text)
+
+
+def test_an_error_that_shows_late_is_led_back_to_its_graph(intake: Callable[..., Intake], tmp_path: Path) -> None:
+    """By a second run, in which one kernel ends before the next begins."""
+    failing = Region(hook="aot", failed="run", backward=False, recipe=RegionRecipe(), graph=None, reason=None, blobs=tmp_path)
+    shown = late("an illegal memory access was encountered")
+    captures = [shown, shown]
+    found = intake(captures, [PASSED, PASSED], synchronous=(failing,)).run()
+    assert captures == []
+    assert (found.capture.regions, found.capture.outcome, found.failure.message) == (
+        (failing,), shown, "CUDA error: an illegal memory access was encountered",
+    )  # fmt: skip
+    # another error there, or none: the graph of that is not the one, and the script is reduced
+    for again in (late("misaligned address"), PASSED, RAISED):
+        found = intake([shown, again], [PASSED, PASSED], synchronous=(failing,)).run()
+        assert (found.capture.regions, found.capture.outcome) == ((), shown)
+    # what is raised where it belongs needs no second run
+    captures = [RAISED, shown]
+    assert intake(captures, [PASSED, PASSED], synchronous=(failing,)).run().capture.regions == ()
+    assert captures == [shown]
 
 
 def test_later_calls_are_compared_where_first_ones_are_right(intake: Callable[..., Intake], tmp_path: Path) -> None:
