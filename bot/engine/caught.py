@@ -18,6 +18,25 @@ FREE_IT = "free it, or name another one with CUDA_VISIBLE_DEVICES"
 _SAID = 200  # characters of torch's error, which goes on with advice
 
 
+def for_what_it_caught(found: Capture, script: str, fallen_back: Callable[[], Capture]) -> Capture:
+    """The capture with the compiler's exception that the program caught as its failure, if without that it ends well: then it failed for
+    that, whatever it says. Otherwise the capture as it was `found`.
+
+    Args:
+        found: The capture of a program that failed in its own words.
+        script: The name of its file.
+        fallen_back: Runs it once more, with what the compiler rejects run in eager.
+    """
+    if not found.behind:
+        return found
+    again = fallen_back()
+    if again.outcome.status != "ok" or again.signature is not None:
+        return found
+    outcome = found.outcome.model_copy(update={"status": "raised", "text": found.behind})
+    of_compiler = {"outcome": outcome, "signature": signature_of(outcome, script=script), "ended": found.outcome}
+    return found.model_copy(update={**of_compiler, "own_verdict": False, "own_code": False})
+
+
 def ends_so_anyway(found: Capture, script: str, fallen_back: Callable[[], Capture]) -> bool:
     """Whether the program ends in the same way without the exception that it caught: it handled that, and fails for another reason.
 
@@ -27,8 +46,8 @@ def ends_so_anyway(found: Capture, script: str, fallen_back: Callable[[], Captur
         fallen_back: Runs it once more, with what the compiler rejects run in eager.
     """
     ended = found.ended
-    if ended is None or found.child or ended.status not in ("exit", "raised") or len(exceptions(plain(ended.text))) > 1:
-        return False  # an error raised from it, or while it was handled, follows from it
+    if ended is None or found.behind or found.child or ended.status not in ("exit", "raised") or len(exceptions(plain(ended.text))) > 1:
+        return False  # an error raised from it, or while it was handled, follows from it, and so does one that was not there without it
     own, again = signature_of(ended, script=script), fallen_back()
     # another exception may have left the compiler where there is nothing to fall back to, as in a backward
     return again.ended is None and own is not None and again.signature is not None and own.same_across_forms(again.signature)

@@ -16,7 +16,7 @@ from bot.engine.capture.region import Capture
 from bot.engine.capture.run import STACKS, Tolerance, Watch, capture, raised_in_comparing
 from bot.engine.capture.source import of_child, source_of
 from bot.engine.capture.whole import whole
-from bot.engine.caught import ends_so_anyway, had_no_room, passes, refuse_if_filled, unless_alone, with_room
+from bot.engine.caught import ends_so_anyway, for_what_it_caught, had_no_room, passes, refuse_if_filled, unless_alone, with_room
 from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass, worded
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
@@ -243,7 +243,7 @@ class Intake:
         if outcome.status != "ok" and (fault := fault_of(outcome)):
             said = f" ({outcome.text.strip()}); --python names another one" if outcome.status == "infra" else ""
             raise Ended("error", "machine_fault", f"the machine is at fault: {fault}{said}", machine_fault=fault)
-        return self._compared(found, own)
+        return self._compared(for_what_it_caught(found, self.options.target.name, lambda: self._fallen_back(own)), own)
 
     def _fallen_back(self, own: float) -> Capture:
         self.progress.step("it caught the compiler's exception: once more without that")

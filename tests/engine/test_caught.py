@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.engine.capture.region import Capture
-from bot.engine.caught import ends_so_anyway, passes
+from bot.engine.caught import ends_so_anyway, for_what_it_caught, passes
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 
@@ -52,6 +52,40 @@ def test_what_follows_from_it_is_not_asked(found: Capture) -> None:
         raise AssertionError("run once more")
 
     assert not ends_so_anyway(found, "fail.py", never)
+
+
+STOPPED = Outcome(status="raised", text=OWN.format("stopped early: 3 of 6"))
+
+
+def behind(outcome: Outcome) -> Capture:
+    return captured(outcome).model_copy(update={"behind": OF_COMPILER.text, "own_verdict": True})
+
+
+@pytest.mark.parametrize(
+    ("again", "follows"),
+    [
+        (captured(Outcome(status="ok")), True),
+        (captured(STOPPED), False),
+        (captured(LEFT), False),
+        (captured(OF_COMPILER), False),
+    ],
+)
+def test_a_program_that_passes_without_the_exception_failed_for_it_whatever_it_says(again: Capture, follows: bool) -> None:
+    found = behind(STOPPED)
+    taken = for_what_it_caught(found, "fail.py", lambda: again)
+    if not follows:
+        assert taken == found
+        return
+    assert taken.signature == signature_of(OF_COMPILER)
+    assert taken.ended == STOPPED
+    assert not taken.own_verdict
+    assert taken.as_it_ended("fail.py").outcome == STOPPED
+    assert not ends_so_anyway(taken, "fail.py", lambda: captured(STOPPED)), "it is not run for that again"
+
+
+def test_a_program_that_caught_nothing_is_not_run_again() -> None:
+    found = captured(STOPPED)
+    assert for_what_it_caught(found, "fail.py", lambda: captured(Outcome(status="ok"))) is found
 
 
 @pytest.mark.parametrize(

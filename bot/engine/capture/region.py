@@ -140,6 +140,9 @@ class Capture(Model):
     ended: Outcome | None = Field(
         default=None, description="how the program itself ended, if the failure is an exception that it caught or a child's end"
     )
+    behind: str = Field(
+        default="", description="the traceback of what the compiler raised, if the program caught it and then failed in its own words"
+    )
     caught: str = Field(default="", description="what the compiler raised, if the program caught it and then ended well")
     runs: int = Field(default=1, description="runs of the program until it failed or counted as passing")
     partial: bool = False  # without the compiler, it ends only after the statement that fails with it

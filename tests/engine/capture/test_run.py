@@ -155,6 +155,9 @@ def test_what_the_program_caught_is_its_failure_where_it_ended_for_that(
     assert own.outcome.status == (facts["status"] if facts else status)
     # what one that ended well lived with is told
     assert found.caught == ("exception in dynamo: Unsupported: no frames" if own.outcome.status == "ok" else "")
+    # whether it failed for that can be seen by running it without
+    behind = own.outcome.status == "raised" and "serving failed" in own.outcome.text
+    assert found.behind == (OF_COMPILER if behind else "")
 
 
 def test_an_error_of_the_program_that_ran_compiled_says_nothing_of_an_exit(process: dict[str, object], tmp_path: Path) -> None:
