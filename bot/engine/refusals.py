@@ -21,6 +21,7 @@ from bot.failure.outcome import Outcome
 from bot.failure.phases import phase_of
 from bot.failure.signature import ended_behind, is_own_verdict, signature_of
 from bot.failure.traceback import exceptions, plain
+from bot.inside.protocol import APART
 from bot.machine import gpu
 from bot.models.failure import Phase, Signature
 from bot.oracle.budget import Budget
@@ -166,6 +167,9 @@ class TwoRuns:
         if had_no_room(eager) and not lookups.gpu_is_usable():
             said = f"the GPU is full: a program that puts one number there fails as well; {FREE_IT}: {last}"
             return Ended("error", "machine_fault", said, machine_fault=FULL)
+        if eager.error == APART:
+            said = f"without the compiler the program fails{self._ended()}: {last}; a process that it starts loads what another one"
+            return Ended("error", "not_understood", f"{said} compiled, which is not on disk then, so there is no eager run to compare with")
         if eager.status in ("signal", "timeout") and eager.unmade:
             return self._only_made(last)
         if eager.status == "timeout":

@@ -58,6 +58,8 @@ CHILD_PREFIX, CHILD_ERRORS, CHILD_DEATH, CHILD_FACTS = "child-", "errors.json", 
 # The beginning of a log line about a failed shortcut, in a worker's log.
 SHORTCUT_FAILED = "torch-minify goes on without a shortcut: "
 
+# The error of a process under the eager control that loads what another one stored: only that process has it.
+APART = "RuntimeError: another process stored this"
 _REACHED = "[compiler-out] reached: "
 _COUNT = r"(\d{1,9})"
 _REACHED_LINE = re.compile(
@@ -278,7 +280,7 @@ class Pong(TypedDict):
 class Reached(NamedTuple):
     """What a process under the eager control saw: calls of the compiler, how many raised, how often the program asked there whether it is
     being compiled, how often it looked at what only the compiler makes or passed a backend of its own, which is not called there; class
-    and message of the first error."""
+    and message of the first error, or `APART` if a process that it started met that."""
 
     calls: int = 0
     raised: int = 0

@@ -19,6 +19,7 @@ from bot.engine.target import Launch
 from bot.failure.machine_faults import Need
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
+from bot.inside.protocol import APART
 from bot.machine import gpu
 from bot.models.failure import Phase
 from bot.models.result import ReasonCode
@@ -206,6 +207,16 @@ def test_who_looks_at_what_the_compiler_makes_has_no_eager_run(eager: dict[str, 
     assert found is not None
     assert found[1] == code
     assert ("looks at what only the compiler makes" in found[2]) is (code == "not_understood")
+
+
+@pytest.mark.parametrize("text", [FAILED, FAILED.replace("7", "0")])
+def test_who_loads_in_another_process_what_one_compiled_has_no_eager_run(text: str) -> None:
+    """The error of the process that waits for it is the same with the compiler and without."""
+    found = refusal(runs({"calls": 1, "text": text, "error": APART}, regions=(REACHED,)), Told())
+    assert found is not None
+    assert found[:2] == ("error", "not_understood")
+    assert "KeyError" in found[2]
+    assert "a process that it starts loads what another one compiled" in found[2]
 
 
 def test_the_eager_error_is_the_exceptions_own_line() -> None:

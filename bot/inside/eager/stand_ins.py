@@ -8,6 +8,7 @@ import atexit
 import contextlib
 import copy
 import functools
+import hashlib
 import os
 import re
 import shutil
@@ -17,10 +18,12 @@ from typing import Any
 
 import torch
 
-from ..protocol import Reached
+from ..protocol import APART, Reached
 from .fp64 import Evaluate, clones, untouched
 
 _TOKEN = b"compiler taken out: "
+# A directory in which a process tells those that it starts what it stored, and they tell it that they wanted to load that.
+_SHARED = "TORCH_MINIFY_STORED"
 # Parts of an exported program, and of the module of its graph, that can only be inspected.
 _OF_PROGRAM = frozenset({"graph_signature", "call_spec"})
 _LOOKED_AT = _OF_PROGRAM | {"graph", "code", "print_readable"}
@@ -50,7 +53,8 @@ class CompilerStub:
     def reached(self) -> Reached:
         """How often the program called the compiler, or what it had compiled, what that raised, how often it asked there whether it is
         being compiled, and for things that only the compiler makes."""
-        return Reached(self.calls, len(self.errors), self.asked, self.unmade, "".join(self.errors[:1]))
+        apart = [APART] if os.path.exists(_shared("loaded")) else []
+        return Reached(self.calls, len(self.errors), self.asked, self.unmade + len(apart), "".join([*apart, *self.errors][:1]))
 
     def is_compiling(self) -> bool:
         """Whether a program that asks should behave as if compiled: the right numbers are those of what the compiler is given."""
@@ -102,6 +106,9 @@ class CompilerStub:
 
         The program runs in its user's directory: an existing file is left unchanged.
         """
+        if _SHARED not in os.environ:
+            os.environ[_SHARED] = tempfile.mkdtemp()
+            self.directories[os.environ[_SHARED]] = os.getpid()
         token = _TOKEN + f"{os.getpid()}.{len(self.packages)}".encode()
         self.packages[token] = _apart(module)
         if hasattr(file, "write"):
@@ -117,6 +124,7 @@ class CompilerStub:
     def _create(self, path: str, token: bytes) -> None:
         """Record a path, and create a placeholder there: the program may look for it, rename it or copy it."""
         self.saved_paths[path] = token
+        _note(_shared(path))
         with contextlib.suppress(FileExistsError), open(path, "wb" if _is_ours(path) else "xb") as out:
             out.write(token)
             self.created_files[path] = os.getpid()
@@ -131,6 +139,8 @@ class CompilerStub:
         self._create(target, token)
         if not copies:
             self.saved_paths.pop(source, None)
+            with contextlib.suppress(OSError):
+                os.unlink(_shared(source))
             if _is_ours(source):
                 os.unlink(source)
         return True
@@ -150,15 +160,34 @@ class CompilerStub:
                 shutil.rmtree(directory, ignore_errors=True)
 
     def load(self, file: Any) -> Any:
-        """What `store` kept under a path or file object (`file`), each time with its own state; None if the file is not ours."""
-        if hasattr(file, "read"):
+        """What `store` kept under a path or file object (`file`), each time with its own state; None if the file is not ours. Raises
+        RuntimeError if it is another process's, which has what it stored in its memory."""
+        head, path = b"", os.path.realpath(file) if not hasattr(file, "read") else ""
+        if not path:
             start = file.tell()
             head = file.read(len(_TOKEN) + 20)
             file.seek(start)
             name = getattr(file, "name", None)
-            place = self._stored(os.path.realpath(os.fsdecode(name))) if isinstance(name, (str, bytes, os.PathLike)) else b""
-            return _apart(self.packages.get(head if head in self.packages else place))
-        return _apart(self.packages.get(self._stored(os.path.realpath(file))))
+            path = os.path.realpath(os.fsdecode(name)) if isinstance(name, (str, bytes, os.PathLike)) else ""
+        token = head if head in self.packages or not path else self._stored(path)
+        if token in self.packages:
+            return _apart(self.packages[token])
+        if head.startswith(_TOKEN) or (path and (_is_ours(path) or os.path.exists(_shared(path)))):
+            self.unmade += 1
+            _note(_shared("loaded"))
+            raise RuntimeError(APART.partition(": ")[2])
+        return None
+
+
+def _shared(path: str) -> str:
+    """The file that stands for a path in the directory that processes share; empty if there is none."""
+    directory = os.environ.get(_SHARED, "")
+    return directory and os.path.join(directory, hashlib.sha1(os.fsencode(path), usedforsecurity=False).hexdigest())
+
+
+def _note(path: str) -> None:
+    with contextlib.suppress(OSError), open(path, "wb"):
+        pass
 
 
 def _apart(kept: Any) -> Any:

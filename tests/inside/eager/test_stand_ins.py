@@ -12,11 +12,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from bot.inside.eager.stand_ins import CompilerStub, EmptyStub, Exported  # noqa: E402
-from bot.inside.protocol import Reached  # noqa: E402
+from bot.inside.protocol import APART, Reached  # noqa: E402
 
 
 @pytest.fixture
-def stub() -> CompilerStub:
+def stub(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> CompilerStub:
+    monkeypatch.setenv("TORCH_MINIFY_STORED", str(tmp_path_factory.mktemp("stored")))
     return CompilerStub()
 
 
@@ -64,6 +65,21 @@ def test_without_a_name_it_is_in_a_directory_that_goes_or_in_the_given_file(stub
     assert stub.store(module, buffer, ".pt2") is buffer
     buffer.seek(0)
     assert isinstance(stub.load(buffer), torch.nn.ReLU)
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_what_another_process_stored_is_not_loaded(stub: CompilerStub, tmp_path: Path, exists: bool) -> None:
+    """It is in that process's memory. With or without a file of the user's at its place, the one that started the other says so."""
+    path, other = tmp_path / "model.pt2", CompilerStub()
+    if exists:
+        path.write_bytes(b"the user's")
+    stub.store(torch.nn.ReLU(), path, ".pt2")
+    assert isinstance(stub.load(path), torch.nn.ReLU)
+    assert stub.reached() == Reached()
+    assert other.load(tmp_path / "another.pt2") is None
+    with pytest.raises(RuntimeError, match="another process"):
+        other.load(path)
+    assert stub.reached() == Reached(0, 0, 0, 1, APART)
 
 
 class Counter(torch.nn.Module):
