@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.engine.state import SearchResult
-from bot.models.failure import Kind
+from bot.models.failure import Kind, Phase
 from bot.oracle.oracle import ScriptOracle
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.graph.form import Program
@@ -19,6 +19,8 @@ from bot.reduce.source.shorter import own_names, shorter_calls
 
 # The most candidates, for each this many lines, that leave out statements of the user's definitions: slicing removed most of them.
 MOST_LEFTOVERS, OF_LINES = 40, 20
+# Where another compiler rejects generated code: its first error hides those that follow.
+_REJECTED = (Phase.CPP_COMPILE, Phase.TRITON_COMPILE)
 
 
 def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callable[[SearchResult], None]) -> tuple[SearchResult, bool]:
@@ -47,14 +49,15 @@ def without_leftovers(result: SearchResult, oracle: ScriptOracle, accept: Callab
         used = program
         while (shorter := _with_shorter_uses(used)) and (found := ask(shorter)) is not None:
             used = shorter[found]
-        # numbers are wrong because of what the user's lowering returns; one that returns nothing is wrong in another way
-        returning = result.reference is not None and result.reference.kind is Kind.ACCURACY
+        # numbers or code are wrong because of what the user's lowering returns; one that returns nothing is wrong in another way
+        said = result.reference
+        returning = said is not None and (said.kind is Kind.ACCURACY or said.phase in _REJECTED)
         kept = drop_statements(used.preamble, lambda texts: ask([replace(used, preamble=text) for text in texts]), returning=returning)
         smaller = replace(used, preamble=kept)
         if smaller != program:
-            said = explained(smaller, oracle, render, oracle.passes)
-            best = result.step(render(said), said)
-            if said != smaller:
+            told = explained(smaller, oracle, render, oracle.passes)
+            best = result.step(render(told), told)
+            if told != smaller:
                 accept(best)
         return best, True
     except BudgetSpent:

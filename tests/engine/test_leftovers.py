@@ -82,6 +82,16 @@ def test_what_makes_wrong_numbers_goes_on_returning_them() -> None:
     assert "def lowering(x):\n    return x * 2\n" in found.text
 
 
+@pytest.mark.parametrize(("phase", "kept"), [(Phase.CPP_COMPILE, True), (Phase.TRITON_COMPILE, True), (Phase.INDUCTOR_LOWERING, False)])
+def test_what_makes_code_that_is_rejected_goes_on_returning_it(phase: Phase, kept: bool) -> None:
+    """Without what it returns, the code is wrong in another place as well, of which the error says nothing."""
+    begun = result("def lowering(x):\n    note = 1\n    return x * 2\n\n\nregister(lowering)\n")
+    failing = replace(begun, reference=Signature(kind=Kind.EXCEPTION, phase=phase, exception=("CppCompileError",)))
+    found, _, _ = run(Asked(lambda text: "register(lowering)" in text and "def lowering" in text), failing)
+    assert ("def lowering(x):\n    return x * 2\n" in found.text) is kept
+    assert "note" not in found.text
+
+
 PASSES = "class A:\n    pass\n\n\nclass B:\n    bad = 1\n\n\nclass Chain:\n    def __init__(self, *passes):\n        self.passes = passes\n"
 
 
