@@ -267,8 +267,8 @@ class Search:
         # a module that is found on the search path may be one that Python finds elsewhere
         places = search_path(Path.cwd(), os.environ, capture.looked), ()
         found = [whole(source, text, said, where) for text in (source.text, *source.others) for where in places]
-        ways = {"caught": capture.ended is not None, "left": capture.outcome.status == "exit"}
-        programs = (one for program in found for one in forms(program.text, program.lines, **ways))
+        caught, left, raised = capture.ended is not None, capture.outcome.status == "exit", self.reproduction.failure.exception
+        programs = (one for program in found for one in forms(program.text, program.lines, caught=caught, left=left, raised=raised))
         begun = dict.fromkeys(form for one in programs for form in self._surrounded(*one))
         first = found[0]
         alone = next(iter(begun))[0]

@@ -14,7 +14,9 @@ from bot.reduce.source.text.normal_form import MARK, UNREADABLE, legal, marked, 
 _PRINTS = re.compile(r"\b(?:print_exc|print_exception|print_last|format_exc|format_exception|excepthook|exc_info)\b|\.exception\(")
 
 
-def forms(text: str, lines: Sequence[int], *, caught: bool, left: bool) -> Iterator[tuple[str, tuple[int, ...]]]:
+def forms(
+    text: str, lines: Sequence[int], *, caught: bool, left: bool, raised: Sequence[str] = ()
+) -> Iterator[tuple[str, tuple[int, ...]]]:
     """The forms of a script to start with, each with the new positions of its `lines`: modified forms to try first, then the script
     itself.
 
@@ -23,18 +25,25 @@ def forms(text: str, lines: Sequence[int], *, caught: bool, left: bool) -> Itera
         lines: Lines (1-based) that a traceback names.
         caught: The script catches its failure: see `let_through`.
         left: The script exits with a status: see `quiet`.
+        raised: The name of the exception's class, and of those that it was raised from.
     """
     if caught:
-        yield from let_through(text, lines)
+        yield from let_through(text, lines, raised[0] if raised else "")
     if left:
         yield from quiet(text, lines)
     yield text, tuple(lines)
 
 
-def let_through(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
+def let_through(text: str, lines: Sequence[int], raised: str = "") -> Iterator[tuple[str, tuple[int, ...]]]:
     """The script `text` without the handlers around the `lines` (1-based) that a traceback names, then without any handlers; each with the
-    new positions of these lines. Yields nothing if there are none, or if `text` is not Python."""
-    yield from _changed(text, lines, lambda module: (_WithoutHandlers(module, everywhere=False), _WithoutHandlers(module, everywhere=True)))
+    new positions of these lines. At last, if it is known that an exception of a class called `raised` got there, with handlers that raise
+    this one again and treat others as before: they may catch others first. Yields nothing if there are none, or if `text` is not Python."""
+
+    def changes(module: cst.Module) -> list[cst.CSTTransformer]:
+        without: list[cst.CSTTransformer] = [_WithoutHandlers(module, everywhere=everywhere) for everywhere in (False, True)]
+        return [*without, _RaisingAgain(module, raised)] if raised else without
+
+    yield from _changed(text, lines, changes)
 
 
 def quiet(text: str, lines: Sequence[int]) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -99,6 +108,27 @@ class _WithoutHandlers(cst.CSTTransformer):
 
     def _counts(self, body: cst.BaseSuite) -> bool:
         return self._everywhere or MARK in self._module.code_for_node(body)
+
+
+class _RaisingAgain(cst.CSTTransformer):
+    """Makes the handlers of each `try` that contains a mark raise exceptions of one class again."""
+
+    def __init__(self, module: cst.Module, raised: str) -> None:
+        super().__init__()
+        self._module = module
+        self._raised = raised
+
+    def leave_Try(self, original_node: cst.Try, updated_node: cst.Try) -> cst.Try:
+        if MARK not in self._module.code_for_node(original_node.body):
+            return updated_node
+        return updated_node.with_changes(handlers=[self._handler(one) for one in updated_node.handlers])
+
+    def _handler(self, handler: cst.ExceptHandler) -> cst.ExceptHandler:
+        if handler.type is None:
+            return handler
+        named = handler.name or cst.AsName(cst.Name("caught"))
+        again = cst.parse_statement(f'if type({self._module.code_for_node(named.name)}).__name__ == "{self._raised}":\n    raise\n')
+        return handler.with_changes(name=named, body=cst.IndentedBlock([again, *_statements(handler.body)]))
 
 
 def _statements(block: cst.BaseSuite) -> Iterator[cst.BaseStatement]:

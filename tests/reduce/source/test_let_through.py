@@ -116,3 +116,49 @@ def test_one_that_leaves_with_a_status_begins_without_printed_tracebacks() -> No
 def test_any_other_begins_as_it_is() -> None:
     assert list(forms(PRINTS, (17,), caught=False, left=False)) == [(PRINTS, (17,))]
     assert list(forms("raise SystemExit(1)\n", (), caught=False, left=True)) == [("raise SystemExit(1)\n", ())]
+
+
+TWICE = """for strict in (False, True):
+    try:
+        export(strict)
+    except Exception:
+        failed = True
+    except (KeyError, OSError) as error: print(error)
+    try:
+        other()
+    except ValueError:
+        pass
+if failed:
+    raise SystemExit(1)
+"""
+AGAIN = """for strict in (False, True):
+    try:
+        export(strict)
+    except Exception as caught:
+        if type(caught).__name__ == "UserError":
+            raise
+        failed = True
+    except (KeyError, OSError) as error:
+        if type(error).__name__ == "UserError":
+            raise
+        print(error)
+    try:
+        other()
+    except ValueError:
+        pass
+if failed:
+    raise SystemExit(1)
+"""
+
+
+def test_where_another_exception_is_caught_first_it_still_is() -> None:
+    """The first turn raises another error, which let through would be the end."""
+    *_, (last, lines) = let_through(TWICE, (3,), "UserError")
+    assert last == AGAIN
+    assert lines == (3,)
+    assert (last, lines) in forms(TWICE, (3,), caught=True, left=False, raised=("UserError", "GuardError"))
+    assert len(list(let_through(TWICE, (3,)))) == 2
+
+
+def test_a_handler_of_everything_stays() -> None:
+    assert len(list(let_through("try:\n    f()\nexcept:\n    pass\n", (2,), "UserError"))) == 1
