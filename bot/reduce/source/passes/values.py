@@ -55,7 +55,11 @@ def used_once(text: str) -> Iterator[str]:
                     name = target.id
                     reads, rebound = _reads_of(name, block[position + 1 :])
                     renames = isinstance(assigned, (ast.Name, ast.Constant))
-                    if reads is None or not reads or (len(reads) > 1 and not renames) or name in captured:
+                    if isinstance(assigned, ast.Constant) and block is scope.body and stores(scope, name) == 1:
+                        reads = loads(scope, name)  # also what is read later
+                    elif name in captured:
+                        continue
+                    if reads is None or not reads or (len(reads) > 1 and not renames):
                         continue
                     # a mere renaming never fails, whatever the failure says about that line
                     if has_mark(text, statement) and not renames:

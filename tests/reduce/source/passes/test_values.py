@@ -26,6 +26,9 @@ def test_a_variable_read_once_is_written_out() -> None:
     assert list(used_once("x = a\nf(x, x)\n")) == ["f(a, a)\n"], "another name for something"
     assert list(used_once("x = a + 1\nf(x, x)\n")) == []
     assert list(used_once("x = a + 1\nf(lambda: x)\n")) == [], "it may be read later"
+    assert list(used_once("x = 'a'\ndef f():\n    g(x, x)\n")) == ["def f():\n    g('a', 'a')\n"], "it is the same then"
+    assert list(used_once("x = 1\nf(lambda: x)\nx = 2\n")) == []
+    assert list(used_once("x = 1\ndef f(x):\n    g(x)\n")) == [], "another x"
 
 
 def test_where_the_failure_points_only_another_name_for_something_goes() -> None:
