@@ -161,12 +161,18 @@ def _installed(text: str) -> Iterator[tuple[str, str]]:
         return _full(expression, modules).startswith("torch.")
 
     own = {one.name for one in tree.body if isinstance(one, (ast.FunctionDef, ast.ClassDef))}
+    tables = _tables(tree, modules)
+
+    def holds(target: ast.Subscript | ast.Attribute, value: ast.expr) -> bool:
+        entry = isinstance(target, ast.Subscript) and isinstance(value, ast.Name)
+        return is_of_torch(target.value) or (entry and isinstance(target.value, ast.Name) and target.value.id in tables)
+
     puts = {
         place: statement.targets[0]
         for place, statement in enumerate(tree.body)
         if isinstance(statement, ast.Assign)
         and isinstance(statement.targets[0], (ast.Subscript, ast.Attribute))
-        and is_of_torch(statement.targets[0].value)
+        and holds(statement.targets[0], statement.value)
         and not own.isdisjoint(_names(statement.value))
     }
     called = {
@@ -187,6 +193,13 @@ def _installed(text: str) -> Iterator[tuple[str, str]]:
                     bare.decorator_list = [one for one in statement.decorator_list if one is not decorator]
                     words = f"{_last(decorator.func, modules)}({ast.unparse(decorator.args[0])}): {statement.name}"
                     yield words, _with(tree, place, bare)
+
+
+def _tables(tree: ast.Module, modules: Mapping[str, str]) -> set[str]:
+    """The variables that hold what a function of torch returned, such as the table for `run_decompositions`."""
+    made = [(one.targets, one.value.func) for one in tree.body if isinstance(one, ast.Assign) and isinstance(one.value, ast.Call)]
+    given = [targets for targets, function in made if _full(function, modules).startswith("torch.")]
+    return {target.id for targets in given for target in targets if isinstance(target, ast.Name)}
 
 
 def _names(tree: ast.AST) -> set[str]:

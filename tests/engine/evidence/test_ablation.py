@@ -193,6 +193,34 @@ def test_a_function_that_the_script_gives_to_the_compiler(needed: str, words: st
     assert len(asked) == len(set(asked)) <= 4
 
 
+TABLE = """\
+from torch.export import default_decompositions, export
+
+
+def gelu(x, approximate):
+    return x
+
+
+def plain(x):
+    return x
+
+
+table = default_decompositions()
+table[torch.ops.aten.gelu.default] = gelu
+kept = dict()
+kept["plain"] = plain
+ep = export(m, (x,)).run_decompositions(table)
+"""
+
+
+def test_a_decomposition_in_a_table_of_torch_that_the_program_holds() -> None:
+    def ask(candidate: Candidate) -> Verdict:
+        assert "kept['plain'] = plain" in candidate.text, "no table of torch"
+        return Verdict.SAME if "] = gelu" in candidate.text else Verdict.PASSES
+
+    assert culprit_installed(TABLE, ask) == "table[torch.ops.aten.gelu.default]: gelu"
+
+
 OPERATOR = """\
 import torch
 
