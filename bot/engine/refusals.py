@@ -14,6 +14,7 @@ from pathlib import Path
 from bot.engine.capture.region import Capture
 from bot.engine.caught import FREE_IT, FULL, had_no_room
 from bot.engine.evidence import verify
+from bot.engine.healthy_package import fault_of_package
 from bot.engine.options import Ended, Options
 from bot.engine.target import Launch
 from bot.failure.machine_faults import KILLED, Need, fault_of, last_line, missing
@@ -27,7 +28,6 @@ from bot.models.failure import Phase, Signature
 from bot.oracle.budget import Budget
 from bot.sandbox.aside import ask
 from bot.sandbox.files import Scratch
-from bot.workers.compile_check import PACKAGE
 from bot.workers.process import HANG_RATIO, START, Patience, run_process
 
 # Asks an interpreter whether it has a package.
@@ -39,9 +39,8 @@ except (ImportError, ValueError):
     found = False
 sys.exit(3 if found else 4)
 """
-# Seconds for that, and for making and loading a package.
+# Seconds for that.
 _LIMIT = 60.0
-_PACKAGE_LIMIT = 180.0
 # An exit status that no other program returns by chance.
 _ODD = 93
 _GPU = Need("hardware", "cuda")
@@ -95,13 +94,7 @@ class Lookups:
         `device` fails to load in the same way."""
         if failure.phase is not Phase.LOAD or not failure.kind.ends_it or not _LOADING.search(text):
             return False
-        scratch = self.launch.box.scratch if self.launch.box else None
-        with Scratch(prefix="torch-minify-package-", dir=scratch) as place:
-            os.chmod(place, 0o755)
-            script = Path(place, "package.py")
-            script.write_text(PACKAGE.format(device=device), encoding="utf-8")
-            launch = replace(self.launch, argv=(), linked=False)
-            found = signature_of(verify.run_fresh(launch, script, timeout=_PACKAGE_LIMIT, budget=self.budget))
+        found = fault_of_package(self.launch, device, self.budget)
         return found is not None and failure.same_across_forms(found)
 
     def compiles(self, seconds: float) -> bool:
