@@ -46,7 +46,8 @@ _lane = threading.local()  # `env`: the variables of a thread's share
 
 @dataclass(frozen=True)
 class Row:
-    """One scenario's result. Times in seconds. `wrong` says what is not as it has to be: empty where all is; `slow` what took too long."""
+    """One scenario's result. Times in seconds; `query` is the median of the single queries. `wrong` says what is not as it has to be: empty
+    where all is; `slow` what took too long."""
 
     name: str
     part: int
@@ -57,6 +58,7 @@ class Row:
     ops_after: int | None = None
     lines: int | None = None
     queries: int = 0
+    query: float | None = None
     capture: float = 0.0
     search: float = 0.0
     verification: float = 0.0
@@ -203,6 +205,7 @@ def judged(scenario: Scenario, *, python: str, scratch: Path, limit: float, jobs
         ops_after=reduction.get("ops_after"),
         lines=measure.code_lines(text) if text else None,
         queries=reduction["queries"],
+        query=measure.seconds_per_query(out / "reduction.jsonl"),
         capture=timing["capture"],
         search=timing["search"],
         verification=timing["verification"],
@@ -290,14 +293,15 @@ def _line(row: Row) -> str:
 
 def table(rows: Sequence[Row]) -> str:
     """The table of docs/gpu.md."""
-    head = "| scenario | result | ops | lines | queries | capture s | search s | proof s | all s |\n|---|---|---|---|---|---|---|---|---|"
+    titles = ("scenario", "result", "ops", "lines", "queries", "s a query", "capture s", "search s", "proof s", "all s")
+    head = f"| {' | '.join(titles)} |\n|{'---|' * len(titles)}"
     lines = []
     for row in rows:
         ops = f"{row.ops_before} → {row.ops_after}" if row.ops_before is not None else ""
         times = " | ".join(f"{value:.0f}" for value in (row.capture, row.search, row.verification, row.wall))
-        lines.append(
-            f"| {row.name} | {row.status}{', ' + row.stage if row.stage else ''} | {ops} | {row.lines or ''} | {row.queries} | {times} |"
-        )
+        result = f"{row.status}{', ' + row.stage if row.stage else ''}"
+        each = "" if row.query is None else f"{row.query:.1f}"
+        lines.append(f"| {row.name} | {result} | {ops} | {row.lines or ''} | {row.queries} | {each} | {times} |")
     return "\n".join([head, *lines])
 
 

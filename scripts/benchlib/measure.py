@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from benchlib import plant, watch
@@ -146,6 +147,13 @@ def questions(path: Path) -> tuple[int, int]:
         again += question in seen and not entry.get("pass", "").startswith("start:")
         seen.add(question)
     return len(asked), again
+
+
+def seconds_per_query(path: Path) -> float | None:
+    """The median of the seconds from a query to its answer, according to the ledger `path`, with the wait for a free worker; None without
+    one. Answers from the memo have no time."""
+    each = [entry["ms"] / 1000 for entry in entries(path) if "ms" in entry]
+    return round(median(each), 3) if each else None
 
 
 def _place(program: Program, setting: Setting, tool: str, site: str) -> tuple[Path, dict[str, str]]:

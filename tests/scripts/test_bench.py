@@ -113,6 +113,14 @@ assert minifier(gm, [N(shape=(2, 3), dtype="float32", numel=lambda: 6)], lambda 
     assert (accepted["what"], end["what"]) == ("accepted", "end")
 
 
+def test_the_seconds_of_a_query_are_those_of_the_ledger(tmp_path):
+    """A query that was cut off, and one that a kill left half written, have no time."""
+    ledger = tmp_path / "reduction.jsonl"
+    assert measure.seconds_per_query(ledger) is None
+    ledger.write_text('{"n": 1, "ms": 9000}\n{"n": 2, "ms": 1000}\n{"n": 3}\n{"n": 4, "ms": 1250}\n{"n": 5, "m')
+    assert measure.seconds_per_query(ledger) == 1.25
+
+
 def test_a_command_over_its_limit_is_killed_with_what_left_its_group(tmp_path):
     # a shell says the number long before the limit, however busy the machine is
     run = watch.run(["sh", "-c", "setsid sleep 60 & echo $!; sleep 60"], cwd=tmp_path, env=dict(os.environ), limit=2, log=tmp_path / "log")
