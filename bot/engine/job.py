@@ -38,7 +38,7 @@ from bot.engine.workspace import FULL, NotOurs, Workspace
 from bot.failure.signature import refusal
 from bot.machine import facts
 from bot.models.failure import Kind
-from bot.models.result import ReasonCode, Result, Status
+from bot.models.result import ReasonCode, Result
 from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
 from bot.oracle.judge import Judge
@@ -57,8 +57,6 @@ from bot.workers.pool import Pool, PoolError, memory_for
 from bot.workers.process import Interrupted
 from bot.workers.toolchain import Maker
 
-# The reason codes for statuses that the proof leaves without one.
-_UNPROVEN: dict[Status, ReasonCode] = {"flaky": "flaky", "error": "internal"}
 # A hang costs its time in every accepted step: the search waits for this share of --hang-after, the proof for all of it.
 PATIENCE = 1 / 3
 # The evidence is gathered during the proof if this many more processes can run: the control and two more.
@@ -154,7 +152,7 @@ class Job:
             unlike = self._found.unlike(by_command=self.options.target.module is not None)
             said = self._found.reason_if_unverified(unlike, runs) if status == "error" else None
             fault = self._found.search.fault if self._found.search else ""
-            code: ReasonCode | None = "internal" if fault and status == "reproduced" else _UNPROVEN.get(status)
+            code: ReasonCode | None = "internal" if fault and status == "reproduced" else self._found.code(status)
             return Ending(status, reason=said or fault or None, code=code)
         except Ended as end:
             self._fall_back()
@@ -306,7 +304,7 @@ class Job:
         self._found = found
         if proof.holds:
             status = found.status(self.options.verify_runs)
-            ending = Ending(status, found.ended_by("interrupted", proven=status != "error"), code=_UNPROVEN.get(status))
+            ending = Ending(status, found.ended_by("interrupted", proven=status != "error"), code=found.code(status))
             # at once: explaining it takes minutes, in which the result of an earlier repro would lie next to this one
             with contextlib.suppress(OSError):  # the one that is written at the end counts
                 self.space.save(self._result(found, ending))

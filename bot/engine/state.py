@@ -246,10 +246,27 @@ class Findings:
         said = heard.said if heard is not None and heard.exception[-1:] == failure.exception[-1:] else failure.said
         return failure.model_copy(update={"backward": failure.backward and own, "said": said})
 
+    @property
+    def never_began(self) -> bool:
+        """Whether the time was over before any form of the program was seen to fail alone: what fresh runs had then was its script as it
+        is, which may need more than that, like a file."""
+        search = self.search
+        return search is not None and search.reference is None and not (search.fixed_point or search.fault or self.verification.same)
+
+    def code(self, status: Status) -> ReasonCode | None:
+        """The reason code for what the proof left with this `status`; None if that needs none."""
+        if status == "error":
+            return "budget" if self.never_began else "internal"
+        return "flaky" if status == "flaky" else None
+
     def unlike(self, *, by_command: bool) -> str:
         """How the fresh runs, or their control, differed from the failure of the program, which is run `by_command` or not."""
         seen = self.verification
-        if seen.same:
+        if self.never_began:
+            said = (
+                "out of time before a form of the program was found that fails alone (a longer --budget gives it more); its script, alone"
+            )
+        elif seen.same:
             said = f"{seen.same} of {seen.runs} fresh processes failed in the same way, but the compiler is not shown to be the cause"
         elif by_command and (self.search is None or self.search.reference is None):
             said = "the command fails here, but not the script that calls its test alone"

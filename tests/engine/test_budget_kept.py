@@ -37,13 +37,31 @@ ROLES = {
     ],
 )
 def test_a_job_ends_with_its_budget(tmp_path: Path, hanging: tuple[str, ...], status: str, code: str) -> None:
-    script, python = tmp_path / "fail.py", tmp_path / "python"
-    script.write_text("import torch\n")
     roles = {role: HANGS if role in hanging else does for role, does in ROLES.items()}
-    python.write_text("#!/bin/sh\ncase $2 in\n" + "".join(f"{role}) {does} ;;\n" for role, does in roles.items()) + "esac\n")
-    python.chmod(0o755)
     started = time.monotonic()
-    result = Job(Options(Target(script, None, ()), str(python), tmp_path / "minified", budget=BUDGET, accuracy="off")).run()
+    result = Job(_options(tmp_path, roles)).run()
     assert time.monotonic() - started < BUDGET + BEYOND
     assert result is not None
     assert (result.status, result.reason_code) == (status, code), result.reason
+
+
+def test_a_script_that_fails_otherwise_alone_was_not_asked_before_the_budget_ended(tmp_path: Path) -> None:
+    """It may read a file of its own, which a search with more time would have written into it."""
+    needs = (
+        r"printf 'Traceback (most recent call last):\nFileNotFoundError: [Errno 2] No such file or directory: \'\''a\'\''\n' >&2; exit 1"
+    )
+    result = Job(_options(tmp_path, {**ROLES, "server": HANGS, "*": needs})).run()
+    assert result is not None
+    assert (result.status, result.reason_code, result.ended_by) == ("error", "budget", "budget")
+    assert result.reason is not None
+    assert result.reason.startswith("out of time before a form of the program was found that fails alone")
+    assert "FileNotFoundError" in result.reason
+
+
+def _options(place: Path, roles: dict[str, str]) -> Options:
+    """A program whose interpreter answers in these `roles`."""
+    script, python = place / "fail.py", place / "python"
+    script.write_text("import torch\n")
+    python.write_text("#!/bin/sh\ncase $2 in\n" + "".join(f"{role}) {does} ;;\n" for role, does in roles.items()) + "esac\n")
+    python.chmod(0o755)
+    return Options(Target(script, None, ()), str(python), place / "minified", budget=BUDGET, accuracy="off")

@@ -119,6 +119,22 @@ def test_a_reason_is_given_where_nothing_is_verified() -> None:
 
 
 @pytest.mark.parametrize(
+    ("search_was", "same", "code"),
+    [
+        ({}, 0, "budget"),  # cut off before anything failed alone
+        ({}, 3, "internal"),  # the script did, without more time
+        ({"fixed_point": True}, 0, "internal"),  # each form was asked
+        ({"fault": "a worker broke"}, 0, "internal"),
+        ({"reference": SIGNATURE}, 0, "internal"),  # a form failed, which fresh processes do not confirm
+    ],
+)
+def test_why_nothing_is_proven(search_was: dict[str, Any], same: int, code: str) -> None:
+    found = findings(search(**search_was), VerificationFacts(runs=3, same=same, eager="fails"))
+    assert found.code(found.status(3)) == code
+    assert found.unlike(by_command=False).startswith("out of time") == (code == "budget")
+
+
+@pytest.mark.parametrize(
     ("same", "by_command", "said"),
     [
         (3, False, "3 of 3 fresh processes failed in the same way, but the compiler is not shown to be the cause: eager control: it fails"),
