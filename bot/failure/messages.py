@@ -7,13 +7,17 @@ What says which bug it is (operator, class, wording, C++ diagnostic) stays.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 MAX_MESSAGE = 500  # characters of a normalized message
 MAX_WORDS = 200  # characters of a message as it is shown to people
 _MAX_READ = 64_000  # characters of a message that are read, except for C++ diagnostics
 _MAX_LINE = 4_000
 _MOST_PASSES = 8
+_MOST_COLONS = 3  # lines that are shown for the colon before each of them
+_MOST_LISTED = 5  # lines of a list that are shown
 
 _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
 
@@ -62,6 +66,8 @@ _NAMES_NO_ERROR = "".join(rf"(?<!\b{word}{link})" for word in ("status", "code",
 # Python prints a set in the order of its hashes, which differs from process to process.
 _SET = re.compile(r"\{([^{}]*)\}")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
+_GOES_ON = (":", ")!")  # "Something failed:" alone names no bug
+_LISTED = re.compile(r"\s*(?:[-*\u2022]\s+)?")  # before what a list has in each of its lines
 _IMPORTED = re.compile(r"\s*Failed to import [^\n]*\n\s*(\w+): ([^\n]*)")
 
 
@@ -210,9 +216,9 @@ def essence(name: str, message: str) -> str:
 
 
 def words(name: str, message: str) -> str:
-    """What people are shown of the `message` of an exception of class `name`: the first line of its essence as it was printed, at most
-    `MAX_WORDS` characters, with only the file name of each path."""
-    said = _cpp(message) if name in CPP_ERRORS else " ".join(_headline(name, message[:_MAX_READ]))
+    """What people are shown of the `message` of an exception of class `name`: the first line of its essence as it was printed, with what
+    follows its colon; at most `MAX_WORDS` characters, with only the file name of each path."""
+    said = _cpp(message) if name in CPP_ERRORS else told(_lines(name, message[:_MAX_READ]))
     short = _PATH.pattern.sub(
         lambda path: path[0].rstrip("/").rpartition("/")[2], _ADDRESS.sub("0x...", _HINT.apply(_collapse(said[:_MAX_LINE])))
     )
@@ -225,10 +231,32 @@ def _said(message: str) -> str:
     return ADVICE.apply(_collapse(message[: tail.start()] if tail else message))
 
 
+def told(lines: Sequence[str]) -> str:
+    """The first of the `lines` of a message. If that ends in a colon, the next one too, with the rest of the list that it begins."""
+    said = list(lines[:1])
+    while len(said) < min(len(lines), _MOST_COLONS + 1) and said[-1].rstrip().endswith(_GOES_ON):
+        said.append(lines[len(said)])
+    before, last = said[:-1], said[-1:]
+    lead = _leads(last[0]) if before else ""
+    if lead:
+        last += takewhile(lambda line: _leads(line) == lead, lines[len(said) : len(said) + _MOST_LISTED])
+    items = [line[len(lead) :].strip() for line in last]
+    return " ".join([*(line.strip() for line in before), "; ".join([*(item.rstrip(".,;") for item in items[:-1]), *items[-1:]])])
+
+
+def _leads(line: str) -> str:
+    """What comes before the words of a line: its indentation, and the mark of a list."""
+    found = _LISTED.match(line)
+    return found[0] if found else ""
+
+
+def _lines(name: str, message: str) -> list[str]:
+    """The lines of a message that say what is wrong."""
+    lines = [line for line in _said(message).split("\n") if line.strip() and not _TARGET.match(line) and not _EXPLANATION.match(line)]
+    return lines[-1:] if name in _TRITON_ERRORS else lines  # Triton quotes the kernel's source first
+
+
 def _headline(name: str, message: str) -> list[str]:
     """The first line of a message that says anything, together with the next one if it ends in a colon."""
-    lines = [line for line in _said(message).split("\n") if line.strip() and not _TARGET.match(line) and not _EXPLANATION.match(line)]
-    if name in _TRITON_ERRORS:
-        lines = lines[-1:]  # the kernel's source is quoted first
-    # "Something failed:" alone names no bug
-    return lines[: 2 if lines and lines[0].rstrip().endswith((":", ")!")) else 1]
+    lines = _lines(name, message)
+    return lines[: 2 if lines and lines[0].rstrip().endswith(_GOES_ON) else 1]

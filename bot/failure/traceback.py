@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import dropwhile, islice, pairwise, takewhile
 
+from bot.failure.messages import told
+
 HEADER = "Traceback (most recent call last):"
 # How torch begins a traceback of another thread or process (`torch._utils.ExceptionWrapper`: DataLoader, DataParallel).
 CARRIED = f"Original {HEADER}"
@@ -242,12 +244,13 @@ def exceptions(text: str) -> tuple[Raised, ...]:
 def error_line(text: str) -> str:
     """Class and message of the last exception in `text`, in one line; empty if there is no traceback.
 
-    What follows in the text, or further down in the message (a graph, code, another traceback), is not part of the error.
+    What follows in the text, or further down in the message (a graph, code, another traceback), is not part of the error, except for what
+    the message's first line announces by a colon.
     """
     chain = exceptions(plain(text))
     if not chain:
         return ""
-    said = next((line.strip() for line in chain[0].message.split("\n") if line.strip()), "")
+    said = told([line for line in chain[0].message.split("\n") if line.strip()]).strip()
     return ": ".join(part for part in (chain[0].name, said) if part)
 
 

@@ -123,3 +123,15 @@ def test_the_last_line_of_an_exception_is_its_own() -> None:
     text = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nx.Refused: \n  no\n\ngraph():\n    return 7\nbye\n'
     assert last_line(Outcome(status="raised", text=text)) == "Refused: no"
     assert last_line(Outcome(status="exit", text=text)) == "bye"
+
+
+@pytest.mark.parametrize(
+    ("message", "last"),
+    [
+        ("ValueError: the rows do not fit:\n  x has 3\n  y has 4\n", "ValueError: the rows do not fit: x has 3; y has 4"),
+        ("x.BackendFailed: backend='y' raised:\nKeyError: 7\n", "BackendFailed: backend='y' raised: KeyError: 7"),
+    ],
+)
+def test_a_line_of_an_exception_that_ends_in_a_colon_goes_on(message: str, last: str) -> None:
+    text = f'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n{message}'
+    assert last_line(Outcome(status="raised", text=text)) == last

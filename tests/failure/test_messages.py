@@ -81,6 +81,11 @@ def test_a_message_that_begins_with_what_was_executed_is_no_note() -> None:
         ),
         ("RuntimeError", "lost /home/me/secret/data/x7.pt at 0x7f3a", "lost x7.pt at 0x..."),
         ("RuntimeError", "Something failed:\n  op12 is gone\nadvice", "Something failed: op12 is gone"),
+        ("RuntimeError", "Something failed:\n\n  op12:\n    is gone\nadvice", "Something failed: op12: is gone"),
+        ("RuntimeError", "These are gone:\n  op1\n  op2\n    at x\n  op3\nadvice", "These are gone: op1; op2"),
+        ("RuntimeError", "These are gone (2)!\n- op1.\n- op2\nadvice", "These are gone (2)! op1; op2"),
+        ("RuntimeError", "Something failed:\n  op12\n  target: aten.foo\nSet TORCH_LOGS=x", "Something failed: op12"),
+        ("RuntimeError", "It ended in:", "It ended in:"),
         ("CppCompileError", "C++ compile error\n\nOutput:\n/tmp/c1.cpp:3:5: error: 'sin7' was not declared", "'sin7' was not declared"),
         ("KeyError", "x" * 999, "x" * MAX_WORDS),
         ("", "", ""),
@@ -88,6 +93,12 @@ def test_a_message_that_begins_with_what_was_executed_is_no_note() -> None:
 )
 def test_people_are_shown_the_words_as_they_were_printed(name: str, message: str, shown: str) -> None:
     assert words(name, message) == shown
+
+
+def test_what_a_list_goes_on_with_does_not_tell_two_failures_apart() -> None:
+    """A smaller program may have fewer of what is listed."""
+    assert essence("RuntimeError", "These are gone:\n  a:\n    b") == essence("RuntimeError", "These are gone:\n  a:\n    c") != ""
+    assert essence("RuntimeError", "These are gone:\n  a\n  b") == essence("RuntimeError", "These are gone:\n  a") != ""
 
 
 @given(st.text(), st.text())

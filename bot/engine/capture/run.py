@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import re
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from bot.workers.process import Patience, run_process
 PROBE_SHARE = 0.1  # share of a run's time that it may wait for what every C++ compile begins with
 MOST_WORDS = 60  # characters of a message that identify it
 STACKS = 7  # sampled of a program that does not end
+_WORD = re.compile(r"\w+")
 _COMPARING = ("bot/inside/eager/accuracy.py", "bot/inside/eager/noise.py")
 
 
@@ -263,5 +265,11 @@ def _names(outcome: Outcome, of_compiler: Signature, script: str) -> bool:
     if own is None or own.kind is not Kind.EXCEPTION or own.phase is not Phase.RUN or own.same_across_forms(of_compiler):
         return False
     # a built-in class may be named for any reason
-    words = [*(name for name in of_compiler.exception if not hasattr(builtins, name)), of_compiler.said[:MOST_WORDS]]
-    return any(word and word in outcome.text for word in words)
+    named = any(name in outcome.text for name in of_compiler.exception if not hasattr(builtins, name))
+    said = _words(of_compiler.said[:MOST_WORDS])
+    return named or bool(said and said in _words(outcome.text))
+
+
+def _words(text: str) -> str:
+    """What a `text` says in however many lines."""
+    return " ".join(_WORD.findall(text))

@@ -131,6 +131,7 @@ OWN = 'Traceback (most recent call last):\n  File "/a/fail.py", line 40, in <mod
         ({"status": "raised", "text": OWN.format("RuntimeError: serving failed")}, "", "", False),
         ({"status": "raised", "text": OWN.format("RuntimeError: 1 failed: Unsupported('no frames')")}, "", "", True),
         ({"status": "raised", "text": OWN.format("RuntimeError: 1 of 2 failed: no frames")}, "", "", True),
+        ({"status": "raised", "text": OWN.format("RuntimeError: no\n    frames")}, "", "", True),
         ({"status": "raised", "text": OWN.format("RuntimeError: model"), "behind": OF_COMPILER}, "", "", True),
         ({"status": "raised", "text": OF_COMPILER}, "", "", False),
         ({"status": "raised", "text": OWN.format("AssertionError: Unsupported")}, "", "", False),
