@@ -133,13 +133,13 @@ class Signature(Model):
 
     def line(self) -> str:
         """One line for people."""
-        what = self.signal or (": ".join(self.exception) if self.exception else self.kind.value)
+        what = self.signal or ": ".join(self.exception)
         where = self.phase.value + (" (backward)" if self.backward else "")
         # a repro of a wrong graph compares by itself: what the program said about it is the program's
         of_program = self.kind is Kind.ACCURACY and self.exception not in ((), ("AssertionError",))
         by = "wrong numbers, of which the program says " if of_program else ""
-        tells = self.kind is Kind.EXCEPTION or of_program
-        # the kind already says that numbers are not close
+        # the kind already says that numbers are not close, if something was raised for that
+        tells = self.kind is Kind.EXCEPTION or of_program or not self.exception
         said = self.said or (self.message if tells else "")
-        first = said.partition("\n")[0][:160] if tells or self.kind.is_wrong_result else ""
-        return f"{self.kind.value} in {where}: {by}{what}" + (f": {first}" if first else "")
+        first = said.partition("\n")[0][:160] if self.kind is Kind.EXCEPTION or self.kind.is_wrong_result else ""
+        return ": ".join(part for part in (f"{self.kind.value} in {where}", f"{by}{what}", first) if part)

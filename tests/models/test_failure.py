@@ -96,7 +96,10 @@ def test_one_line_for_people() -> None:
         kind=Kind.NO_RAISE, phase=Phase.RUN, exception=("Failed",), message="DID NOT RAISE ValueError", said="DID NOT RAISE ValueError"
     )
     assert missing.line() == "no_raise in run: Failed: DID NOT RAISE ValueError"
-    assert Signature(kind=Kind.HANG, phase=Phase.RUN).line() == "hang in run: hang"
+    assert Signature(kind=Kind.HANG, phase=Phase.RUN).line() == "hang in run"  # the kind says it all
+    compared = Signature(kind=Kind.ACCURACY, phase=Phase.RUN, message="compiled results differ from eager")
+    assert compared.line() == "accuracy in run: compiled results differ from eager"  # we compared, and nothing was raised
+    assert Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, message="no N", said="no 3").line() == "exception in run: no 3"
     assert "\n" not in ERROR.model_copy(update={"message": "\n\nx" * 300}).line()
 
 
