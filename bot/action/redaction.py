@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import builtins
+import html
 import keyword
 import re
 import urllib.parse
@@ -28,12 +29,30 @@ _GPU = re.compile(r"(?:[abhpv]|g[bh])\d00|l40s|a10g|[gr]tx\d{4}(?:ti)?|mi\d{3}[a
 
 _MOST_PASSES = 6
 
-_COLORS = re.compile(r"(?:\x1b|\\x1b|\\033|\\u001b)\[[0-9;:?]{0,40}[ -/]?[@-~]")
-# What may be other text in base64, or percent-encoded.
-_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_=-])(?=[a-z0-9+/_-]{0,60}[A-Z])(?=[A-Z0-9+/_-]{0,60}[a-z])[A-Za-z0-9+/_-]{24,}={0,2}")
+# What a terminal obeys, and what no page shows, as it is or as Python and JSON escape it: colors and other sequences (ECMA-48), a character
+# that is wiped out again, control characters, and characters without width.
+_ESCAPE = r"(?:\x1b|\\x1b|\\033|\\u001b)"
+_ENDS = r"(?:\x07|\\x07|\\u0007|\\a|" + _ESCAPE + r"\\{1,2})"
+_UNSHOWN = re.compile(
+    rf"(?:{_ESCAPE}\[|\x9b|\\x9b)[0-9;:?]{{0,40}}[ -/]?[@-~]"
+    rf"|{_ESCAPE}[\]PX^_][^\x07\x1b\\\n]{{0,300}}{_ENDS}|{_ESCAPE}[ -/]{{0,2}}[0-Z\\^-~]"
+    r"|[A-Za-z0-9_.-](?:\x08|\\x08|\\b)"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    r"\ufeff\uffa0\ufff0-\ufffb\U000e0000-\U000e0fff]"
+    r"|\\(?:[fr]|x(?:[01][0-9a-f]|7f|[89][0-9a-f]|ad)|u(?:00(?:[01][0-9a-f]|7f|[89][0-9a-f]|ad)|200[b-f]|202[89a-e]|20[67][0-9a-f]|fe0[0-9a-f]|feff)"
+    r"|U000e0[0-9a-f]{3})"
+)
+# What may be other text in base64, percent-encoded, or escaped as for Python, JSON and HTML.
+_BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])(?=[a-z0-9+/_-]{0,60}[A-Z])(?=[A-Z0-9+/_-]{0,60}[a-z])[A-Za-z0-9+/_-]{24,}={0,2}")
 _PERCENT = re.compile(r"%[0-9A-Fa-f]{2}")
+_ESCAPED = re.compile(r"\\{1,4}(?:x|u00)([2-7][0-9a-fA-F])|&(?:#\d{2,3}|#[xX][0-9a-fA-F]{2}|[a-z]{3,6});")
+_WORD = re.compile(r"[^\s'\"<>]{12,}")
+_MOST_LAYERS = 3
 _ADDRESS = re.compile(r"[A-Za-z0-9._~+%/:@?=&-]{12,}")
 _URL_SAFE = str.maketrans("-_", "+/")
+# What begins each line of a text that pytest, a comment, a shell or a log shows, and how a line says that it goes on in the next.
+_BEGINS = re.compile(r"(?:\d{4}-\d\d-\d\dT[\d:.]{8,20}Z )?(?:(?:E|#|//|>|\+|\*) {1,12})?")
+_MAILED = 76  # characters of a line in a mail, with the sign at its end
 # Characters around a line in a frame; minimum width of a line that was filled by folding, and minimum length of a rest worth hiding.
 _FRAME, _NARROWEST, _SHORTEST_REST = " \t\r│┃|", 60, 12
 # Number of preceding characters that are examined together with a line.
@@ -118,12 +137,12 @@ def _unfolded(text: str) -> str:
     """The text with folded secrets joined again: libraries fold their output, also inside frames."""
     lines, shown, at = text.split("\n"), [], 0
     while at < len(lines):
-        parts = [lines[at].strip(_FRAME)]
-        while _is_full(parts) and at + len(parts) < len(lines) and (word := _goes_on(lines[at + len(parts)].strip(_FRAME), len(parts[0]))):
+        parts = [_core(lines[at])]
+        while _is_full(parts) and at + len(parts) < len(lines) and (word := _goes_on(_core(lines[at + len(parts)]), len(parts[0]))):
             parts.append(word)
         last = at + len(parts) - 1
         if last > at and _spans(parts):
-            rest = lines[last].strip(_FRAME).removeprefix(parts[-1])
+            rest = _core(lines[last]).removeprefix(parts[-1])
             shown.append(lines[at].replace(parts[0], _all_of("".join(parts)) + rest, 1))
             at = last + 1
         else:
@@ -131,6 +150,14 @@ def _unfolded(text: str) -> str:
             shown += lines[at : max(last, at + 1)]
             at = max(last, at + 1)
     return "\n".join(shown)
+
+
+def _core(line: str) -> str:
+    """What is in a `line` of a text that was folded, without what stands around it in each line."""
+    line = line.strip(_FRAME)
+    begun = _BEGINS.match(line)
+    line = line[begun.end() :].strip(_FRAME) if begun else line
+    return line[:-1] if line.endswith("\\") or (line.endswith("=") and len(line) == _MAILED) else line
 
 
 def _is_full(parts: Sequence[str]) -> bool:
@@ -155,14 +182,16 @@ def _spans(parts: Sequence[str]) -> bool:
 
 def _all_of(text: str) -> str:
     """A text without folded parts, redacted."""
+    if _UNSHOWN.search(text):
+        text = "\n".join(map(_without_what_is_not_shown, text.split("\n")))
+    if _ESCAPED.search(text):
+        text = _WORD.sub(lambda found: _unless_escapes_hide(found[0]), text)
     before = _redacted(text)
     text = _BASE64.sub(lambda found: _unless_hidden(found[0], _from_base64(found[0])), before)
     if _PERCENT.search(text):
         text = _ADDRESS.sub(lambda found: _unless_hidden(found[0], urllib.parse.unquote(found[0])), text)
-    if text != before:
-        # what was too long for its option, or its address, may not be any more
-        text = _redacted(text)
-    return "\n".join(map(_among_colors, text.split("\n"))) if _COLORS.search(text) else text
+    # what was too long for its option, or its address, may not be any more
+    return text if text == before else _redacted(text)
 
 
 def _redacted(text: str) -> str:
@@ -174,22 +203,50 @@ def _redacted(text: str) -> str:
     return text
 
 
-def _among_colors(line: str) -> str:
-    """A line without its colors if they hide a secret, as in the output of `grep`."""
-    bare = _COLORS.sub("", line)
-    return line if bare == line or (shown := _redacted(bare)) == bare else shown
+def _without_what_is_not_shown(line: str) -> str:
+    """A line without its colors, and whatever else is not shown, if these hide a secret or a part of one, as in the output of `grep`."""
+    bare = _UNSHOWN.sub("", line)
+    if bare == line or (shown := _redacted(bare)) == bare or _UNSHOWN.sub("", _redacted(line)) == shown:
+        return line
+    return shown
 
 
 def _unless_hidden(written: str, meant: str) -> str:
     """The `written` text, unless what it is `meant` to be contains a secret."""
-    return written if meant == written or _pass(meant) == meant else SECRET
+    return SECRET if meant != written and _tells(meant) else written
+
+
+def _tells(text: str, layers: int = _MOST_LAYERS) -> bool:
+    """Whether a `text` contains a secret, also in that many `layers` of base64 or percent signs."""
+    if _pass(text) != text:
+        return True
+    if not layers:
+        return False
+    inner = [meant for found in _BASE64.finditer(text) if (meant := _from_base64(found[0])) != found[0]]
+    if _PERCENT.search(text) and (meant := urllib.parse.unquote(text)) != text:
+        inner.append(meant)
+    return any(_tells(meant, layers - 1) for meant in inner)
+
+
+def _unless_escapes_hide(written: str) -> str:
+    """The `written` word, unless characters of a secret in it are escaped."""
+    meant = _unescaped(written)
+    if meant == written or (shown := _redacted(meant)) == meant or _unescaped(_redacted(written)) == shown:
+        return written
+    return SECRET
+
+
+def _unescaped(written: str) -> str:
+    """The text that is `written` with escapes of Python, JSON or HTML for characters of ASCII."""
+    return html.unescape(_ESCAPED.sub(lambda found: chr(int(found[1], 16)) if found[1] else found[0], written))
 
 
 def _from_base64(written: str) -> str:
-    """The text that is `written` in base64; unchanged if it is not base64."""
+    """The text that is `written` in base64, possibly among other data."""
     digits = written.rstrip("=").translate(_URL_SAFE)
     data = base64.b64decode(digits[: len(digits) - len(digits) % 4] + (digits[-(len(digits) % 4) :] + "==")[:4] * (len(digits) % 4 > 1))
-    return data.decode("ascii") if data.isascii() else written
+    # other systems write two bytes for each character
+    return data.replace(b"\0", b"").decode("latin-1")
 
 
 def _pass(text: str) -> str:
@@ -226,7 +283,7 @@ class LineRedactor:
 
     def _without_rest(self, line: str) -> str:
         """The `line` without the continuation of a secret from the lines before."""
-        core = line.strip(_FRAME)
+        core = _core(line)
         word = _goes_on(core, len(self._parts[0])) if self._parts and _is_full(self._parts) else ""
         if word and len(self._parts) * len(self._parts[0]) < _MOST_FOLDED and _spans([*self._parts, word]):
             self._parts.append(word if word == core else "")

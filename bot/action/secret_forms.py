@@ -123,8 +123,14 @@ _IN_TOKENS = (
 _KEY = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?(?:-----| ----)"
 _BEGIN, _END = rf"(?:-----|---- )BEGIN {_KEY}", rf"(?:-----|---- )END {_KEY}"
 PRIVATE_KEY = re.compile(rf"{_BEGIN}.*?(?:{_END}|\Z)", re.DOTALL)
-KEY_BEGINS = re.compile(rf"{_BEGIN}(?!.*(?:-----|---- )END )")
-KEY_ENDS = re.compile(_END)
+# The last form is that of PuTTY's files: the number of lines of the private half of a key, that half, and a check of it.
+KEY_BEGINS = re.compile(rf"{_BEGIN}(?!.*(?:-----|---- )END )|^\s{{0,40}}Private-Lines: \d{{1,3}}\s*$")
+KEY_ENDS = re.compile(rf"{_END}|Private-(?=MAC: )")
+_ROW_ENDS = r"(?:\s|\\{1,15}[rn]){1,4}"
+_PUTTY = re.compile(
+    rf"((?:\b|\\[nrt])Private-Lines: \d{{1,3}}{_ROW_ENDS})[A-Za-z0-9+/=]{{1,100}}"
+    rf"(?:{_ROW_ENDS}[A-Za-z0-9+/=]{{1,100}}(?![A-Za-z0-9+/=:-]))*"
+)
 # A quotation mark as programs write it inside a text: escaped for Python and JSON once or more, by .NET, for HTML.
 _QUOTE = r"(?:(?:\\{0,15}['\"]){1,3}|\\{1,15}(?:u00|x)2[27]|&(?:quot|apos|#0?3[49]|#[xX]2[27]);)"
 # Escaped characters of values, as in the JSON of some libraries.
@@ -140,10 +146,10 @@ _NAMED = re.compile(
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"[A-Za-z0-9+/=-]{{20,2000}}(?={_QUOTE})"
 )
-_IN_URL = re.compile(r"(:(?:\\{0,15}/){2})(?:[^/\s:@'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
+_IN_URL = re.compile(r"(:(?:\\{0,15}/){2})(?:[^/\s:'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
 # Parameters of signed addresses, and addresses that are themselves secret.
 _SIGNED = re.compile(
-    r"(?i)((?:[?&;]|\\{1,15}(?:u00|x)26)(?:sig(?:nature)?|token|pwd|x-(?:amz|goog)-(?:signature|security-token|credential))=)"
+    r"(?i)((?:[?&;]|\\{1,15}(?:u00|x)26)(?:sig(?:nature)?|token|pwd|private_token|x-(?:amz|goog)-(?:signature|security-token|credential))=)"
     r"[A-Za-z0-9%+/=._~-]{10,}"
 )
 _HOOK = re.compile(
@@ -168,13 +174,19 @@ _COOKIE = re.compile(
 )
 # Any scheme; a placeholder such as `{token}` is not a value.
 _HEADER = re.compile(
-    rf"((?i:(?:\b|\\[nrt])(?:authorization|x-[a-z]{{1,20}}-(?:token|key)|subscription-key))(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE})"
+    r"((?i:(?:\b|\\[nrt])(?:authorization|(?:private|job|deploy)-token|x-[a-z]{1,20}-(?:token|key)|subscription-key))"
+    rf"(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE})"
     r"(?:[A-Za-z][A-Za-z0-9-]{1,30} )?)(?=[^\s'\"]{0,100}?\d)[A-Za-z0-9._~+/=:-]{16,2000}"
+)
+# A name and a password in base64: for a header, and for Docker.
+_BASIC = re.compile(
+    rf"((?i:(?:\b|\\[nrt])authorization(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE})basic )|{_QUOTE}auth{_QUOTE}: ?b?{_QUOTE})"
+    r"(?=[a-z]{0,100}[A-Z0-9+/])(?:[A-Za-z0-9+/]{4}){1,500}(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2,3}={1,2})(?![A-Za-z0-9+/_=-])"
 )
 _NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})(?:(?!\\n)\S)+")
 _SECRET_WORDS = (
     r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|_PAT|_AUTH|_PWD|CREDENTIALS"
-    r"|(?:ACCESS|PRIVATE|ENCRYPTION|SIGNING|FERNET|MASTER|DEPLOY)_KEY)"
+    r"|(?:ACCESS|ADMIN|PRIVATE|ENCRYPTION|SIGNING|FERNET|MASTER|DEPLOY)_KEY)"
 )
 # As PyTorch's dumps and a shell's `env` write them. A value without a digit is more likely a name or a word.
 _VARIABLE = re.compile(
@@ -189,6 +201,14 @@ _SETTING = re.compile(
     rf"(?:{_MEANS}|{_BESIDE}|>))"
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"(?:[A-Za-z0-9_/+=~!@#$%^&*-]{{12,2000}}(?![\w.(\[])|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
+)
+# People's passwords are shorter than the values of other settings. Only a quoted one, or one of a connection or of an environment, is
+# certainly a value.
+_PASSWORD = re.compile(
+    rf"((?i:pass(?:word|wd|phrase))(?:{_QUOTE}?\]?[ \t]{{0,12}}[=:]\s{{0,3}}b?{_QUOTE}|{_BESIDE}))"
+    rf"(?=[^\s'\"]{{0,100}}?\d)(?=[^\s'\"]{{0,100}}?[A-Za-z])[^\s'\"\\{{}}()]{{6,100}}(?={_QUOTE})"
+    r"|(\b(?i:password|pwd)=)(?=[^\s;'\"]{0,100}?\d)[^\s;'\"{}()]{6,100}(?=;)"
+    r"|((?<![A-Z0-9_])[A-Z0-9_]{0,60}PASS(?:WORD|WD|PHRASE)=)(?=[^\s'\"]{0,100}?\d)[^\s'\"{}()]{6,100}"
 )
 # After its slash: whether a path begins there, including after a compiler option (-I).
 _PATH = (
@@ -222,12 +242,14 @@ REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (_TOKENS, SECRET, tuple(part.casefold() for part in _IN_TOKENS)),
     (_BEARER, _KEEPING, ("bearer ", "basic ", "token ")),
     (_IN_URL, _KEEPING, ("://", "\\/")),
+    (_PUTTY, _KEEPING, ("private-lines",)),
     (_SIGNED, _KEEPING, ("sig=", "signature=", "token=", "pwd=", "x-amz-", "x-goog-")),
     (_HOOK, rf"\g<1>\g<2>\g<3>\g<4>{SECRET}", ("hooks.slack.com", "webhooks", "webhookb2", "/t/", "/t\\")),
     (_OPTION, _KEEPING, ("--",)),
     (_LOGIN, _KEEPING, ("-u", "login", "auth", "sshpass", "secretstr")),
     (_COOKIE, _KEEPING, ("cookie",)),
     (_NAMED, _KEEPING, ("token",)),
+    (_BASIC, _KEEPING, ("authorization", "auth")),
     (_HEADER, _KEEPING, ("authorization", "-token", "-key")),
     (_NETRC, _KEEPING, ("password",)),
     (_VARIABLE, _KEEPING, ("token", "secret", "passw", "passphrase", "apikey", "api_key", "_key", "_pat", "_auth", "_pwd", "credentials")),
@@ -254,6 +276,7 @@ REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
             *("client", "private", "passwd", "password"),
         ),
     ),
+    (_PASSWORD, rf"\g<1>\g<2>\g<3>{SECRET}", ("passw", "passphrase", "pwd")),
     (_HOME, "~", ("/home/", "/users/", "/root/")),
     (_ESCAPED_HOME, "~", ("/home\\", "/users\\", "/root\\")),
     (_WINDOWS_HOME, "~", ("users",)),

@@ -224,6 +224,20 @@ SETTINGS = {
         "---- BEGIN SSH2 ENCRYPTED " + "PRIVATE KEY ----\n{}\n---- END SSH2 ENCRYPTED " + "PRIVATE KEY ----",
         _LETTERS[:70],
     ),
+    "key of PuTTY": (
+        "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPublic-Lines: 1\nAAAA\nPrivate-Lines: 2\n{}\nab12\nPrivate-MAC: 0a1b",
+        _LETTERS[:64],
+    ),
+    "short header": ("Authorization: Basic {}", "dTpwdzE="),
+    "short pair for Docker": ('"auth": "{}"', "dXNlcjpwYXNzOTIz"),
+    "password after a user with an at sign": ("smtp://bob@example.org:{}@mail.example.org", "hunter22"),
+    "header of GitLab": ("PRIVATE-TOKEN: {}", _MIXED[:20]),
+    "parameter of GitLab": ("https://example.org/api?private_token={}", _MIXED[:20]),
+    "key for an administrator": ("ALGOLIA_ADMIN_KEY={}", _HEX[:32]),
+    "short password in JSON": ('{{"password": "{}"}}', "abc123def"),
+    "short password as an argument": ("connect(passwd='{}')", "hunter22"),
+    "short password in a line of a connection": ("Server=x;User Id=sa;Password={};Encrypt=no", "Abc12345"),
+    "short password in an environment": ("PGPASSWORD={}", "abc123de"),
     "cookie in bytes": (r"send: b'GET / HTTP/1.1\r\nCookie: session={}\r\n'", _LETTERS[:40]),
 }
 KEY = "\n".join(["-----BEGIN OPENSSH " + "PRIVATE KEY-----", *[_LETTERS[:64]] * 4, "-----END OPENSSH " + "PRIVATE KEY-----"])

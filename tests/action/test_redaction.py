@@ -149,6 +149,100 @@ def test_tokens_that_are_folded(secret: str, border: str, around: str) -> None:
             assert redact(shown) == shown
 
 
+# What neither a terminal nor a page shows: it may be in the middle of a word.
+UNSHOWN = {
+    "link of a terminal": "\x1b]8;;\x1b\\",
+    "title of a terminal": "\x1b]0;t\x07",
+    "set of characters, as `tput sgr0` writes it": "\x1b(B\x1b[m",
+    "color in one byte": "\x9b0m",
+    "reset": "\x1bc",
+    "blank without width": "\u200b",
+    "joiner": "\u2060",
+    "soft hyphen": "\u00ad",
+    "mark of an order": "\u202e",
+    "variant": "\ufe0f",
+    "tag": "\U000e0041",
+    "zero": "\0",
+    "what is wiped out again": "x\b",
+    "carriage return": "\r",
+    "line of other systems": "\u2028",
+    "form feed": "\f",
+}
+
+
+@pytest.mark.parametrize("between", UNSHOWN.values(), ids=UNSHOWN)
+@pytest.mark.parametrize("secret", [*SECRETS[:8], canaries.TOKENS["JSON Web Token"]])
+def test_tokens_with_what_is_not_shown_in_between(secret: str, between: str) -> None:
+    for written in (between, ascii(between)[1:-1]):
+        for at in (3, len(secret) // 2, len(secret) - 4):
+            shown = redact(f"a {secret[:at]}{written}{secret[at:]} b")
+            assert shown == f"a {SECRET} b"
+    for harmless in (f"a{between}b", f"a {between}{SECRET} b"):
+        assert redact(harmless) == harmless
+
+
+def test_a_long_token_with_a_color_in_it_leaves_no_rest() -> None:
+    for secret in SECRETS:
+        for at in range(8, len(secret), 16):
+            left = redact(f"{secret[:at]}\x1b[0m{secret[at:]}").replace("\x1b[0m", "")
+            assert not any(secret[start : start + 12] in left for start in range(len(secret) - 12)), left
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_what_is_written_in_base64_among_other_data(secret: str) -> None:
+    def written(data: bytes) -> str:
+        return base64.b64encode(data).decode()
+
+    for data in (
+        b"\x80\x04\x95\x00" + secret.encode() + b"\x94.",  # a pickle
+        f"\u00e9 {secret}".encode(),
+        secret.encode("utf-16-le"),  # as PowerShell takes commands
+        base64.b64encode(secret.encode()),
+    ):
+        for around in ("{}", "SETTINGS={}", "data:text/plain;base64,{}"):
+            assert redact(f"a {around.format(written(data))} b") == f"a {around.format(SECRET)} b"
+    twice = urllib.parse.quote(urllib.parse.quote(f"/{secret}/", safe=""), safe="")
+    left = redact(f"a {twice} b")
+    assert not any(secret[start : start + 14] in left for start in range(len(secret) - 14)), left
+
+
+@pytest.mark.parametrize("write", ["\\x{:02x}", "\\u{:04x}", "&#{};", "&#x{:x};"])
+@pytest.mark.parametrize("secret", SECRETS)
+def test_tokens_whose_own_characters_are_escaped(secret: str, write: str) -> None:
+    for escaped in ("_-.+/=:", secret):
+        text = "".join(write.format(ord(one)) if one in escaped else one for one in secret)
+        assert redact(f"a '{text}' b") == f"a '{SECRET}' b"
+    words = "a 'm\\u00fcde\\x41bc' &#65;bcdefghijklmn&#66; b"
+    assert redact(words) == words
+
+
+@pytest.mark.parametrize("secret", LONG)
+@pytest.mark.parametrize(
+    "before", ["E   ", "E       ", "# ", "> ", "+ ", "2026-11-29T12:00:00.1234567Z ", "2026-11-29T12:00:00.1234567Z # "], ids=repr
+)
+def test_tokens_that_are_folded_behind_what_begins_each_line(secret: str, before: str) -> None:
+    """As pytest, comments, shells and logs write a text of several lines."""
+    lines = ["bad token", *(before + line for line in folded(secret, 64)), "Done"]
+    redactor = LineRedactor()
+    for shown, first in ((redact("\n".join(lines)), 0), ("\n".join(map(redactor, lines)), 2)):
+        left = "\n".join(shown.split("\n")[first:])
+        assert SECRET in shown
+        assert not any(secret[start : start + 12] in left for start in range(len(secret) - 12)), shown
+        assert shown.startswith("bad token\n")
+        assert shown.endswith("\nDone")
+
+
+@pytest.mark.parametrize(("width", "end"), [(75, "="), (70, "\\")])
+def test_tokens_whose_lines_say_that_they_go_on(width: int, end: str) -> None:
+    """As mails and shells fold."""
+    for secret in LONG:
+        rows = folded(secret, width)
+        text = f"{end}\n".join(rows)
+        left = redact(f"a\n{text}\nb")
+        assert SECRET in left
+        assert not any(secret[start : start + 12] in left for start in range(len(secret) - 12)), left
+
+
 def test_a_token_in_base64_that_is_folded() -> None:
     for before in range(57):
         text = base64.encodebytes(("x" * before + "\n" + canaries.TOKENS["JSON Web Token"] + "\n" + "y" * 110).encode()).decode()
@@ -348,6 +442,15 @@ def test_a_line_that_is_full_without_its_secret_goes_on() -> None:
         "Z2hw_",
         "a+ASt",
         "\x1b[1m",
+        "\x1b]8;;",
+        "\x1b",
+        "\u200b",
+        "a\x08",
+        "\\u0041",
+        "&#65;",
+        "pass_1=",
+        "Password=a1",
+        "Z2hwX0ExYjJD",
         "\x1b[",
         "\\x1b[1",
         '\\"',
