@@ -6,6 +6,8 @@ import os
 import re
 from collections.abc import Mapping, MutableMapping
 
+from bot.sandbox.token_forms import TOKENS
+
 # Names further variables that a program may see, separated by blanks.
 PASSED = "TORCH_MINIFY_PASS"
 _KEPT = re.compile(
@@ -18,11 +20,13 @@ _KEPT = re.compile(
 _NAMED = re.compile(r"""["']([A-Z_][A-Z0-9_]{1,100})["']""")
 _PROXIES = re.compile(r"(?:https?|no|all)_proxy", re.IGNORECASE)
 # Our own variable (`PASSED`) holds names, not a secret.
-SECRET_NAMES = r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|_KEY|APIKEY|COOKIE|WEBHOOK|(?<!TORCH_MINIFY)_PASS$|_(?:PWD|PAT|DSN|JWT)$"
-_SECRET = re.compile(f"{SECRET_NAMES}|AUTH", re.IGNORECASE)
-_SECRET_VALUE = re.compile(
-    r"gh[pousr]_[A-Za-z0-9._-]{20,}|github_pat_\w{20,}|hf_[A-Za-z0-9]{20,}|\bAKIA[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|://[^/\s:@]+:[^/\s@]+@|\bglpat-[\w-]{20}"
+SECRET_NAMES = (
+    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|_KEY|(?:API|ACCESS|ACCOUNT|PRIVATE)KEY|COOKIE|WEBHOOK|CONN(?:ECTION)?_?STR(?:ING)?$"
+    r"|SEED_PHRASE|MNEMONIC|(?<!TORCH_MINIFY)_PASS$|^PASS$|_PWD$|(?:^|_)(?:PAT|DSN|JWT|PW|SAS|BEARER)$"
 )
+_SECRET = re.compile(f"{SECRET_NAMES}|AUTH", re.IGNORECASE)
+# what is no token by itself
+_SECRET_VALUE = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY|://[^/\s:]*:[^/\s@]+@")
 # where Python looks for the user's packages, and libraries for their models, if HOME is changed
 _BELOW_HOME = {"PYTHONUSERBASE": ".local", "HF_HOME": ".cache/huggingface", "TORCH_HOME": ".cache/torch"}
 
@@ -42,7 +46,7 @@ def pass_what_is_named(text: str, environ: MutableMapping[str, str]) -> None:
 
 def is_secret(name: str, value: str = "") -> bool:
     """Whether the variable `name` with this `value` is one that no program may see."""
-    return bool(_SECRET.search(name) or _SECRET_VALUE.search(value))
+    return bool(_SECRET.search(name) or _SECRET_VALUE.search(value) or TOKENS.search(value))
 
 
 def allowed(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]:

@@ -6,6 +6,7 @@ import pytest
 
 from bot.action.redaction import words_of_machine
 from bot.sandbox.environment import PASSED, allowed, hand_over, inside, is_secret, pass_what_is_named
+from tests.action import canaries
 
 
 @pytest.mark.parametrize(
@@ -42,12 +43,33 @@ def test_what_it_may_not(name: str) -> None:
         "AKIA" + "A" * 16,
         "-----BEGIN RSA PRIVATE KEY-----",
         "https://user:word@example.com/simple",
+        "redis://:word@example.com",
+        "smtp://user@example.com:word@mail.example.com",
         "ghs_1234_eyJhbGciOi.eyJpc3Mi.c2ln" + "0" * 20,
     ],
 )
 def test_a_secret_is_known_by_its_value(value: str) -> None:
     assert is_secret("TORCH_LOGS", value)
     assert allowed({"TORCH_LOGS": value}) == {}
+
+
+@pytest.mark.parametrize("value", canaries.TOKENS.values(), ids=canaries.TOKENS)
+def test_a_token_that_a_program_asks_for_by_a_harmless_name_it_does_not_see(value: str) -> None:
+    for held in (value, f"x={value}", f"https://{value}@example.org/"):
+        environ = {"MODEL": held}
+        pass_what_is_named('os.environ["MODEL"]', environ)
+        assert "MODEL" not in allowed(environ)
+
+
+@pytest.mark.parametrize("name", ["ACCESSKEY", "STORAGE_CONNECTION_STRING", "DB_PW", "BLOB_SAS", "PAT", "JWT", "SEED_PHRASE", "BEARER"])
+def test_a_secret_is_known_by_its_name(name: str) -> None:
+    assert is_secret(name)
+    assert name not in allowed({name: "1", PASSED: name})
+
+
+@pytest.mark.parametrize("name", ["PWD", "OLDPWD", "PATH", "PYTHONPATH", "COMPASS", "BYPASS", "PATTERN", "CONNECTIONS", "TORCH_BEARERS"])
+def test_what_only_looks_like_the_name_of_a_secret_is_none(name: str) -> None:
+    assert not is_secret(name)
 
 
 def test_more_variables_can_be_named_but_no_secrets() -> None:
