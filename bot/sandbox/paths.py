@@ -28,9 +28,18 @@ _NVIDIA = "/dev/nvidia*"
 GPUS = ("/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 # Never read, below a home directory or next to a program.
 _SECRET_NAMES = """.ssh .aws .azure .gnupg .docker .kube .netrc .git-credentials .gitconfig .npmrc .pypirc .huggingface .bash_history
-    .zsh_history .python_history .vault-token .terraform.d .password-store .mozilla .env .git .credentials .credentials_rsaparams .runner
-    id_rsa id_ed25519 token stored_tokens credentials.json"""
-SECRET = frozenset(_SECRET_NAMES.split())
+    .zsh_history .python_history .psql_history .mysql_history .sqlite_history .node_repl_history .vault-token .vault_pass .terraform.d
+    .terraformrc .password-store .mozilla .git .hg .svn .credentials .credentials_rsaparams .runner token stored_tokens credentials.json
+    pip.conf pip.ini .pip .condarc condarc .mambarc .yarnrc.yml .dockercfg .pgpass .my.cnf .mylogin.cnf .htpasswd .wgetrc .curlrc .s3cfg
+    .boto .databrickscfg .kaggle kaggle.json .modal.toml .streamlit .oci .rclone.conf rclone.conf"""
+_SECRET = frozenset(_SECRET_NAMES.split())
+_SECRET_FORM = re.compile(
+    r"\.env(?:rc|\..*)?|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|\.?secrets\.(?:toml|json|ya?ml|env)|service[_-]account\S*\.json"
+    r"|client_secret\S*\.json|application_default_credentials\.json|.+\.(?:p12|pfx|jks|keystore|ppk|kdbx)"
+)
+# These may hold a certificate, which everybody may read, or a key; and bytes at the beginning that tell which.
+_MAY_BE_KEYS = (".pem", ".key")
+_BEGINNING = 4096
 # Directories that many share: in these, only plain files next to the program, and packages, are its own.
 _SHARED = frozenset({"/", "/tmp", "/var/tmp", "/var", "/home", "/mnt", "/media", "/srv", "/run", "/etc", "/dev/shm", "/root", "/data"})
 _MODELS = ("HF_HOME", "HF_HUB_CACHE", "TORCH_HOME", "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -132,11 +141,11 @@ def readable(wanted: Iterable[str], home: str) -> tuple[list[str], list[str]]:
     listed: dict[str, None] = {}
     for path in dict.fromkeys(os.path.realpath(each) for each in wanted if each):
         if not os.path.isdir(path):
-            if os.path.basename(path) not in SECRET:
+            if not is_secret(path):
                 whole[path] = None
             continue
         everybodys = path in _SHARED or path == os.path.realpath(home) or os.path.realpath(home).startswith(path + os.sep)
-        if not everybodys and not SECRET.intersection(_names(path)):
+        if not everybodys and not any(is_secret(os.path.join(path, name)) for name in _names(path)):
             parts, places = _without_settings(path)
             whole.update(dict.fromkeys(parts))
             listed.update(dict.fromkeys(places))
@@ -144,9 +153,24 @@ def readable(wanted: Iterable[str], home: str) -> tuple[list[str], list[str]]:
         listed[path] = None
         for name in _names(path):
             below = os.path.join(path, name)
-            if name not in SECRET and (not everybodys or _is_programs(below)):
+            if not is_secret(below) and (not everybodys or _is_programs(below)):
                 whole[below] = None
     return list(whole), list(listed)
+
+
+def is_secret(path: str) -> bool:
+    """Whether what `path` names is never read by a program, judging by its name; a key also by its beginning."""
+    name = os.path.basename(path)
+    return name in _SECRET or _SECRET_FORM.fullmatch(name) is not None or (name.endswith(_MAY_BE_KEYS) and _is_private_key(path))
+
+
+def _is_private_key(path: str) -> bool:
+    try:
+        # without O_NONBLOCK, opening a pipe would wait for a writer
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            return b"PRIVATE KEY" in (file.read(_BEGINNING) or b"")
+    except OSError:
+        return False
 
 
 def _names(path: str) -> list[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,36 @@ def test_secrets_are_left_out_and_the_rest_is_listed(tmp_path: Path) -> None:
     whole, listed = paths.readable([str(project)], "/nobody")
     assert sorted(whole) == [str(project / "data.bin"), str(project / "src")]
     assert listed == [str(project)]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(".env.local", ".env.production", ".envrc", "pip.conf", ".condarc", "id_ecdsa", "id_ed25519_sk", "kaggle.json", ".pgpass"),
+        *("secrets.toml", ".secrets.yaml", "service_account.json", "client_secret_1-x.json", "deploy.ppk", "store.p12", ".psql_history"),
+        "application_default_credentials.json",
+    ],
+)
+def test_secrets_have_many_names(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("x")
+    (tmp_path / "a.py").touch()
+    assert paths.readable([str(tmp_path)], "/nobody") == ([str(tmp_path / "a.py")], [str(tmp_path)])
+    assert paths.readable([str(tmp_path / name)], "/nobody") == ([], [])
+
+
+def test_of_keys_only_private_ones_are_secret(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("-----BEGIN CERTIFICATE-----\n")
+    (tmp_path / "deploy.pem").write_text("-----BEGIN RSA " + "PRIVATE KEY-----\n")
+    (tmp_path / "closed.key").write_text("-----BEGIN ENCRYPTED " + "PRIVATE KEY-----\n")
+    os.mkfifo(tmp_path / "pipe.key")
+    whole, _ = paths.readable([str(tmp_path)], "/nobody")
+    assert sorted(whole) == [str(tmp_path / "ca.pem"), str(tmp_path / "pipe.key")]
+
+
+@pytest.mark.parametrize("name", ["environment.py", "env", "keys.py", "secrets.py", "tokenizer.json", "public.key", ".envoy", "pip.config"])
+def test_what_only_sounds_like_a_secret_is_read(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("x")
+    assert paths.readable([str(tmp_path)], "/nobody") == ([str(tmp_path)], [])
 
 
 def test_a_directory_without_secrets_is_one_rule(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def _is_programs(file: Path, directories: Sequence[Path]) -> bool:
     real = Path(os.path.realpath(file))
     places = [Path(os.path.realpath(place)) for place in (*directories, Path.cwd())]
     below = next((real.relative_to(place) for place in places if real.is_relative_to(place)), None)
-    return below is not None and paths.SECRET.isdisjoint(below.parts)
+    return below is not None and not any(map(paths.is_secret, below.parts))
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
