@@ -21,6 +21,7 @@ from torch.utils import _pytree as pytree
 from ..protocol import Fp64Impossible, Precision
 from . import noise, rounding
 from .python_state import PythonState
+from .result_views import ResultPlace, ResultViews, is_given, places
 from .types_met import TypesMet, default_told
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
@@ -263,15 +264,16 @@ def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0
     decides come out differently than in eager. Gradients flow to the inputs and parameters as usual. Raises `Fp64Impossible`; an error
     that eager itself raises propagates unchanged.
     """
-    eager, drawn, state, told = _eager_and_types(call, args, kwargs)
+    (eager, drawn, state, where), told = _eager_and_types(call, args, kwargs)
     if drawn:
         raise Fp64Impossible("random numbers are not the same in float64")
     leaves = pytree.tree_leaves(eager)
     left = rounding.as_rounding_leaves(leaves, lambda: pytree.tree_leaves(_eager(call, args, kwargs)[0])) if rounded else leaves
-    double = in_double(call, args, kwargs, told)
+    raised = _Raised(told)
+    double = _in_double(call, args, kwargs, raised)
     state.settle(_as_low)
     whole = [None if b is a else b for a, b in zip(leaves, left, strict=True)]
-    return _like(eager, double, margin, whole)
+    return _like(eager, double, whole, ResultViews(raised.pairs.values(), where, margin))
 
 
 def _as_low(low: Any, high: Any) -> Any:
@@ -288,21 +290,24 @@ def _is_raised(low: Any, high: Any) -> bool:
     return isinstance(low, torch.Tensor) and isinstance(high, torch.Tensor) and _RAISED.get(low.dtype) is high.dtype
 
 
-def _eager(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool, PythonState]:
-    """The result of a call without its autograd history, whether it drew random numbers, and the state that it leaves."""
+def _eager(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool, PythonState, list[ResultPlace | None]]:
+    """The result of a call without its autograd history, whether it drew random numbers, the state that it leaves, and where it has its
+    results."""
     with untouched(call, *args, *kwargs.values()) as state:
         before = random_state()
         given, named = _each(functools.partial(_clone, {}), args, kwargs)
+        made = call(*given, **named)
+        where = places(pytree.tree_leaves(made), (*pytree.tree_leaves((given, named)), *reachable(call)))
         # only its types and shapes are needed: drop what autograd saved
-        eager = pytree.tree_map(lambda value: value.detach() if isinstance(value, torch.Tensor) else value, call(*given, **named))
-        return eager, drew(before), state
+        eager = pytree.tree_map(lambda value: value.detach() if isinstance(value, torch.Tensor) else value, made)
+        return eager, drew(before), state, where
 
 
-def _eager_and_types(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool, PythonState, Mapping[torch.dtype, torch.dtype]]:
+def _eager_and_types(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Mapping[torch.dtype, torch.dtype]]:
     """The same, and what eager has in place of the types of a run in double, where it has one type everywhere."""
     with suppress(Exception), TypesMet() as met:  # not everything lets itself be looked at
-        return *_eager(call, args, kwargs), met.in_place_of(_RAISED)
-    return *_eager(call, args, kwargs), {}
+        return _eager(call, args, kwargs), met.in_place_of(_RAISED)
+    return _eager(call, args, kwargs), {}
 
 
 def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -318,8 +323,11 @@ def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[A
 def in_double(call: Callable[..., Any], args: Any, kwargs: Any, told: Mapping[torch.dtype, torch.dtype] = MappingProxyType({})) -> Any:
     """`call(*args, **kwargs)` with everything in float64, with the results as they come out. A program that asks for its types is `told`
     others. Raises Fp64Impossible if that cannot be done."""
+    return _in_double(call, args, kwargs, _Raised(told))
+
+
+def _in_double(call: Callable[..., Any], args: Any, kwargs: Any, raised: _Raised) -> Any:
     try:
-        raised = _Raised(told)
         high_args, high_kwargs = _each(raised.up, args, kwargs)
         with _default_double(raised):
             result = call(*high_args, **high_kwargs)
@@ -333,19 +341,19 @@ def in_double(call: Callable[..., Any], args: Any, kwargs: Any, told: Mapping[to
 def stand_in(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A substitute for float64: `call(*args, **kwargs)` in eager with each operation's result moved by a unit in its last place, and the
     outcome moved away from eager's as far as `noise.stretched` says."""
-    eager, _, _ = _eager(call, args, kwargs)
+    eager, _, _, where = _eager(call, args, kwargs)
     with noise.Jittered():
         moved = call(*args, **kwargs)
     leaves, spec = pytree.tree_flatten(eager)
     others = pytree.tree_leaves(moved)
     if len(leaves) != len(others):
         return moved
-    return pytree.tree_unflatten([_away(low, other) for low, other in zip(leaves, others, strict=True)], spec)
+    return pytree.tree_unflatten(list(map(_away, leaves, others, where)), spec)
 
 
-def _away(low: Any, other: Any) -> Any:
+def _away(low: Any, other: Any, place: ResultPlace | None) -> Any:
     tensors = isinstance(low, torch.Tensor) and isinstance(other, torch.Tensor)
-    if not tensors or low.dtype not in (*_RAISED, torch.float64) or low.shape != other.shape:
+    if not tensors or is_given(place) or low.dtype not in (*_RAISED, torch.float64) or low.shape != other.shape:
         return other
     return noise.stretched(low, other)
 
@@ -360,17 +368,17 @@ EVALUATORS: dict[Precision, Evaluate] = {
 }
 
 
-def _like(eager: Any, double: Any, margin: float, instead: Sequence[Any]) -> Any:
+def _like(eager: Any, double: Any, instead: Sequence[Any], views: ResultViews) -> Any:
     """The results of `double` in the types of `eager`, except where `instead` has a replacement."""
     leaves, spec = pytree.tree_flatten(eager)
     others, other_spec = pytree.tree_flatten(double)
     if len(leaves) != len(others) or str(spec) != str(other_spec):
         raise Fp64Impossible("the result has another structure in float64")
-    given = [_as(low, high, margin) for low, high in zip(leaves, others, strict=True)]
+    given = [_as(*pair, functools.partial(views.low, position)) for position, pair in enumerate(zip(leaves, others, strict=True))]
     return pytree.tree_unflatten([a if b is None else b for a, b in zip(given, instead, strict=True)], spec)
 
 
-def _as(low: Any, high: Any, margin: float) -> Any:
+def _as(low: Any, high: Any, lower: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Any:
     if not isinstance(low, torch.Tensor):
         if isinstance(low, (int, str, bool, type(None))) and low != high:
             raise Fp64Impossible(f"a result is {high!r} in float64 and {low!r} in eager")
@@ -383,4 +391,4 @@ def _as(low: Any, high: Any, margin: float) -> Any:
         return high
     if _RAISED.get(low.dtype) is not high.dtype:
         raise Fp64Impossible(f"a result is {high.dtype} in float64 and {low.dtype} in eager")
-    return noise.stretched(low, high, margin) if margin else high.to(low.dtype)
+    return lower(low, high)
