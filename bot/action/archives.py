@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import base64
 import io
+import os
+import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO
 
 from bot.action.redaction import redact
@@ -16,8 +18,11 @@ from bot.action.redaction import redact
 MOST_PACKED = 8 << 10
 # Bytes: a larger member contains tensors; the limit for all together; number of members.
 _LARGEST, _MOST, _MEMBERS = 4 << 20, 32 << 20, 2_000
+# Bytes around the members, which are those of their names and places, if somebody has written nothing else there.
+MOST_AROUND = 4 << 20
+_HEADER, _LENGTHS = 30, struct.Struct("<26xHH")  # of a member: what precedes its name, of which the last are two lengths
 # What reading a bad zip file may raise: not a zip file, torn, password-protected, unsupported compression, or offsets beyond its end.
-UNREADABLE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError)
+UNREADABLE = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, OverflowError)
 # The other methods decompress a whole block at once, however little is requested: 500 bytes may become half a gigabyte.
 _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -45,12 +50,33 @@ def _texts(file: IO[bytes]) -> Iterator[str]:
         members = archive.infolist()
         if len(members) > _MEMBERS:
             raise ValueError("too many members")
-        yield "\n".join(member.filename for member in members)
+        yield "\n".join(f"{member.filename}\n{member.comment.decode('latin-1')}" for member in members)
+        yield _around(file, members)
         for member in members:
             text = beginning(archive, member, min(_LARGEST, left) + 1)
             if len(text) <= min(_LARGEST, left):
                 left -= len(text)
                 yield text.decode("latin-1")
+
+
+def _around(file: IO[bytes], members: Sequence[zipfile.ZipInfo]) -> str:
+    """What is in an archive around the contents of its `members`. Raises ValueError if it is too much."""
+    parts, at, left = [], 0, MOST_AROUND
+    for begins, ends in (*sorted(_place(file, member) for member in members), (file.seek(0, os.SEEK_END),) * 2):
+        if begins - at > left:
+            raise ValueError("too much around the members")
+        file.seek(at)
+        parts.append(file.read(max(begins - at, 0)))
+        left -= len(parts[-1])
+        at = max(at, ends)
+    return b"\n".join(parts).decode("latin-1")
+
+
+def _place(file: IO[bytes], member: zipfile.ZipInfo) -> tuple[int, int]:
+    """Where the content of a `member` begins and ends."""
+    file.seek(member.header_offset)
+    begins = member.header_offset + _HEADER + sum(_LENGTHS.unpack(file.read(_HEADER)))
+    return begins, begins + member.compress_size
 
 
 def packed(content: bytes) -> str | None:

@@ -57,6 +57,32 @@ def test_what_packing_would_hide_is_not_packed(secret: str, compressed: bool) ->
         assert packed(content) is None
 
 
+def described(text: bytes, *, extra: bool) -> bytes:
+    """An archive with `text` in what describes its only member."""
+    member = zipfile.ZipInfo("weights/0")
+    member.comment = b"" if extra else text
+    member.extra = struct.pack("<HH", 0x6375, len(text)) + text if extra else b""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as opened:
+        opened.writestr(member, b"x")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("secret", [canaries.TOKENS["GitHub, classic"], "/home/carol/model.py"])
+def test_a_secret_anywhere_in_an_archive_is_found(secret: str) -> None:
+    text, plain = secret.encode(), archive("x")
+    assert not holds_secret(io.BytesIO(plain))
+    for held in (text + b" " + plain, plain + b" " + text, described(text, extra=False), described(text, extra=True)):
+        assert zipfile.ZipFile(io.BytesIO(held)).namelist()
+        assert holds_secret(io.BytesIO(held))
+
+
+def test_an_archive_with_too_much_around_its_members_counts_as_one_with_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.action.archives.MOST_AROUND", 2000)
+    assert not holds_secret(io.BytesIO(archive("x")))
+    assert holds_secret(io.BytesIO(b"x" * 2000 + archive("x")))
+
+
 def test_what_is_no_archive_is_not_packed() -> None:
     good = archive("{}")
     assert packed(good) is not None
