@@ -183,7 +183,9 @@ def _spans(parts: Sequence[str]) -> bool:
 def _all_of(text: str) -> str:
     """A text without folded parts, redacted."""
     if _UNSHOWN.search(text):
-        text = "\n".join(map(_without_what_is_not_shown, text.split("\n")))
+        bare = _UNSHOWN.sub("", text)
+        cut = PRIVATE_KEY.search(bare) and not PRIVATE_KEY.search(text)
+        text = bare if cut else "\n".join(map(_without_what_is_not_shown, text.split("\n")))
     if _ESCAPED.search(text):
         text = _WORD.sub(lambda found: _unless_escapes_hide(found[0]), text)
     before = _redacted(text)
@@ -271,6 +273,9 @@ class LineRedactor:
 
     def __call__(self, line: str) -> str:
         """The `line` redacted."""
+        bare = _UNSHOWN.sub("", line)
+        if "PRIVATE KEY" in bare and "PRIVATE KEY" not in line:
+            line = bare
         if self._left:
             self._left -= 1
             end = KEY_ENDS.search(line)

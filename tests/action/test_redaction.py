@@ -181,6 +181,18 @@ def test_tokens_with_what_is_not_shown_in_between(secret: str, between: str) -> 
         assert redact(harmless) == harmless
 
 
+@pytest.mark.parametrize("between", ["\x1b[1m", "\u200b", "\0"])
+def test_a_key_with_what_is_not_shown_in_between(between: str) -> None:
+    written = "\n".join(between.join(line) for line in canaries.KEY.split("\n"))
+    redactor = LineRedactor()
+    for shown in (redact(f"a\n{written}\nb"), "\n".join(redactor(line) for line in ["a", *written.split("\n"), "b"])):
+        left = shown.replace(between, "")
+        assert SECRET in left
+        assert canaries.KEY_LINE not in left
+        assert left.startswith("a\n")
+        assert left.endswith("\nb")
+
+
 def test_a_long_token_with_a_color_in_it_leaves_no_rest() -> None:
     for secret in SECRETS:
         for at in range(8, len(secret), 16):
