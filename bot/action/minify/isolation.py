@@ -18,6 +18,7 @@ from typing import Any
 
 from bot.action.redaction import is_secret_name
 from bot.sandbox import accounts
+from bot.sandbox.environment import is_secret
 from bot.sandbox.process import Process, start_as
 from bot.sandbox.walk import walk
 
@@ -32,11 +33,12 @@ _PR_SET_DUMPABLE = 4
 
 
 def allowed_environment(environ: Mapping[str, str], *, network: bool = False) -> dict[str, str]:
-    """What a program may see of `environ`; `network` adds the proxies, for the commands that set up a checkout."""
+    """What a program may see of `environ`; `network` adds the proxies, for the commands that set up a checkout, with their passwords."""
     return {
         name: value
         for name, value in environ.items()
-        if not is_secret_name(name) and not _CACHE.search(name) and (_KEPT.fullmatch(name) or (network and _PROXIES.fullmatch(name)))
+        if not is_secret_name(name)
+        and ((_KEPT.fullmatch(name) and not _CACHE.search(name) and not is_secret("", value)) or (network and _PROXIES.fullmatch(name)))
     }
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from bot.action.minify import isolation
 from bot.action.minify.isolation import Account, Identities, NoAccountError, allowed_environment, chown_like_parent, identities
+from tests.action import canaries
 from tests.sandbox.ways import running_with
 
 
@@ -48,6 +49,13 @@ def test_what_a_program_may_see(name: str) -> None:
 )
 def test_what_it_may_not(name: str) -> None:
     assert allowed_environment({name: "1"}, network=True) == {}
+
+
+@pytest.mark.parametrize("secret", [canaries.TOKENS["JSON Web Token"], canaries.TOKENS["npm"], "https://bob:hunter22@example.org/"])
+def test_a_secret_in_a_variable_with_a_harmless_name_it_may_not(secret: str) -> None:
+    assert allowed_environment({"TORCH_HOME": secret, "CUDA_X": f"a={secret}"}, network=True) == {}
+    # proxies take names and passwords
+    assert allowed_environment({"https_proxy": secret}, network=True) == {"https_proxy": secret}
 
 
 def test_proxies_are_for_the_setup_alone() -> None:
