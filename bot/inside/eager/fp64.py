@@ -95,7 +95,7 @@ def _was_written(low: torch.Tensor, high: torch.Tensor) -> bool:
     if not high.is_inference() and high._version:
         return True
     # inference tensors have no version, and batch_norm writes its running statistics without autograd knowing: compare values then
-    return not high.requires_grad and not torch.equal(high, low.to(high.dtype))
+    return not (high.requires_grad or torch.allclose(high, low.to(high.dtype), rtol=0, atol=0, equal_nan=True))
 
 
 class _Double(TorchFunctionMode):

@@ -99,3 +99,10 @@ def test_of_several_types_none_is_told() -> None:
         assert torch.equal(fp64.evaluate(cast, (x,), {}), x)
     half = torch.tensor([-1.0], dtype=torch.float16)
     assert fp64.evaluate(lambda x, y: x * (y.dtype == torch.float32), (WEIGHT, half), {}).tolist() == [0.0, 0.0]
+
+
+def test_an_input_with_nan_was_not_written_to() -> None:
+    x = torch.tensor([1.0, float("nan")])
+    y = x[1:]  # what shares memory is not written to either
+    given = fp64.evaluate(lambda x, y: (x.to(torch.float16, copy=False), y * 2), (x, y), {})
+    assert given[0].dtype == torch.float16
