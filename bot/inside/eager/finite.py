@@ -37,6 +37,11 @@ def beside_infinities(ours: Any, theirs: Any, exact: Any) -> tuple[Any, Any, Any
     return tuple(torch.cat([one, one.new_full((missed,), far)]) for one, far in zip(kept, (0.0, float("inf"), 0.0), strict=True))
 
 
+def overflows(numbers: torch.Tensor, dtype: torch.dtype) -> bool:
+    """Whether a cast to the floating-point `dtype` makes any of the finite `numbers` infinite."""
+    return bool((numbers.isfinite() & numbers.to(dtype).isinf()).any())
+
+
 def parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """The elements of a strided `tensor` in pieces, so that computing with each takes little memory."""
     return tensor.reshape(-1).split(_PART)

@@ -20,9 +20,10 @@ from torch.utils import _pytree as pytree
 
 from ..protocol import Fp64Impossible, Precision
 from . import noise, rounding
+from .finite import overflows
 from .python_state import PythonState
 from .result_views import ResultPlace, ResultViews, is_given, places
-from .types_met import TypesMet, default_told
+from .types_met import TypesMet, cast_to, default_told
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
@@ -108,6 +109,9 @@ class _Double(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
+        narrow = cast_to(name, args, kwargs)
+        if narrow is not None and overflows(self.raised.up(args[0]), narrow):
+            raise Fp64Impossible(f"a number is too large for {narrow}")
         if name in _CASTS and args and isinstance(args[0], torch.Tensor):
             return self.raised.up(args[0]).to(torch.complex128 if name.startswith("c") else torch.float64)
         if name == "view" and any(isinstance(value, torch.dtype) for value in (*args[1:], *kwargs.values())):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,3 +48,19 @@ def default_told(told: Mapping[torch.dtype, torch.dtype]) -> Iterator[None]:
         yield
     finally:
         torch.get_default_dtype = usual
+
+
+# Casts that say in their name to what.
+_NAMED = {"half": torch.float16, "bfloat16": torch.bfloat16, "float": torch.float32}
+
+
+def cast_to(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.dtype | None:
+    """The floating-point type to which a method of a tensor with this `name` casts, called with `args` and `kwargs`; None if it is no
+    such cast."""
+    if not args or not isinstance(args[0], torch.Tensor) or args[0].is_complex():
+        return None
+    found = [_NAMED[name]] if name in _NAMED else []
+    if name in ("to", "type", "type_as"):
+        values = (*args[1:], *kwargs.values())
+        found = [one if isinstance(one, torch.dtype) else one.dtype for one in values if isinstance(one, (torch.dtype, torch.Tensor))]
+    return next((dtype for dtype in found if dtype.is_floating_point), None)

@@ -12,6 +12,7 @@ from bot.inside.eager import fp64
 from bot.inside.protocol import Fp64Impossible
 
 WEIGHT = torch.ones(2)
+HALF = torch.ones(1, dtype=torch.float16)
 
 
 def by_type(x: torch.Tensor) -> torch.Tensor:
@@ -99,6 +100,24 @@ def test_of_several_types_none_is_told() -> None:
         assert torch.equal(fp64.evaluate(cast, (x,), {}), x)
     half = torch.tensor([-1.0], dtype=torch.float16)
     assert fp64.evaluate(lambda x, y: x * (y.dtype == torch.float32), (WEIGHT, half), {}).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x.half().float(),
+        lambda x: x.to(torch.float16).float(),
+        lambda x: x.to("cpu", dtype=torch.float16),
+        lambda x: x.type(torch.float16) * 2,
+        lambda x: x.to(HALF).float(),
+        lambda x: (x * 1e38).bfloat16().float(),
+    ],
+)
+def test_a_number_that_a_cast_makes_infinite_is_not_so_in_float64(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    with pytest.raises(Fp64Impossible, match="too large"):
+        fp64.evaluate(call, (torch.tensor([1.0, 1e6]),), {})
+    for x in (torch.tensor([1.0, 2.0]), torch.tensor([1.0, float("inf")]), torch.tensor([1.0, float("nan")])):
+        torch.testing.assert_close(fp64.evaluate(call, (x,), {}), call(x), rtol=0.01, atol=0, equal_nan=True)
 
 
 def test_an_input_with_nan_was_not_written_to() -> None:
