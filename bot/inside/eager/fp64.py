@@ -22,6 +22,7 @@ from ..protocol import Fp64Impossible, Precision
 from . import noise, rounding
 from .finite import overflows
 from .python_state import PythonState
+from .result_objects import with_lowered
 from .result_views import ResultPlace, ResultViews, is_given, places
 from .types_met import TypesMet, cast_to, default_told
 
@@ -388,7 +389,7 @@ def _as(low: Any, high: Any, lower: Callable[[torch.Tensor, torch.Tensor], torch
             raise Fp64Impossible(f"a result is {high!r} in float64 and {low!r} in eager")
         if type(low) is not type(high):
             raise Fp64Impossible(f"a result is a {type(high).__name__} in float64")
-        return high
+        return with_lowered(low, high, lower)
     if not isinstance(high, torch.Tensor) or low.shape != high.shape:
         raise Fp64Impossible("a result has another shape in float64")
     if low.dtype == high.dtype:
