@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from types import MappingProxyType
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import torch
@@ -22,9 +21,10 @@ from ..protocol import Fp64Impossible, Precision
 from . import noise, rounding
 from .finite import overflows
 from .python_state import PythonState
+from .reachable import reachable
 from .result_objects import with_lowered
 from .result_views import ResultPlace, ResultViews, is_given, places
-from .types_met import TypesMet, cast_to, default_told
+from .types_met import PLAIN, Retold, TypesMet, cast_to, default_told
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
 _RAISED = {torch.complex64: torch.complex128, torch.complex32: torch.complex128, **dict.fromkeys(_LOW, torch.float64)}
@@ -34,25 +34,19 @@ _CASTS = frozenset({"float", "half", "bfloat16", "cfloat", "chalf"})
 _FILLED = (list, dict, collections.deque)
 # Up to this many bytes are copied for a part of them.
 _MOST_BETWEEN = 64 << 20
-# Reading a property, a size or an attribute needs no double.
-_PLAIN = frozenset({"__get__", "__set__", "requires_grad_", "size", "stride", "numel", "dim"})
 
 
 class _Raised:
     """The tensors that existed before the run, with their doubles.
 
     Each tensor is cast once, so that writes and views still refer to one tensor. What the run creates is not included. A program that
-    asks for a type is `told` what eager has in its place, if that is known.
+    asks for a type is told what eager was (`retold`), if that is known.
     """
 
-    def __init__(self, told: Mapping[torch.dtype, torch.dtype]) -> None:
+    def __init__(self, retold: Retold) -> None:
         self.pairs: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
         self._memories: _Memories = {}
-        self.told = told
-
-    def type_in_eager(self, dtype: torch.dtype) -> torch.dtype:
-        """The type that eager has in place of `dtype`, if that is known; otherwise `dtype`."""
-        return self.told.get(dtype, dtype)
+        self.retold = retold
 
     def up(self, value: Any) -> Any:
         """`value` in double, whatever it is."""
@@ -108,7 +102,9 @@ class _Double(TorchFunctionMode):
         self.raised = raised
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        return self.raised.retold.told(func, self._called(func, args, kwargs or {}))
+
+    def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         name = getattr(func, "__name__", "")
         narrow = cast_to(name, args, kwargs)
         if narrow is not None and overflows(self.raised.up(args[0]), narrow):
@@ -118,13 +114,13 @@ class _Double(TorchFunctionMode):
         if name == "view" and any(isinstance(value, torch.dtype) for value in (*args[1:], *kwargs.values())):
             raise Fp64Impossible("the bits of a tensor are read as another type")
         if name == "element_size" or getattr(func, "__self__", None) is torch.Tensor.itemsize:
-            return self.raised.type_in_eager(args[0].dtype).itemsize
-        if name not in _PLAIN:
+            return self.raised.retold.in_place_of(args[0].dtype).itemsize
+        if name not in PLAIN:
             args, kwargs = pytree.tree_map(self.raised.up, (args, kwargs))
         result = func(*args, **kwargs)
         if isinstance(result, torch.dtype):
-            return self.raised.type_in_eager(result)
-        return result if name in _PLAIN else self.raised.made(result)
+            return self.raised.retold.in_place_of(result)
+        return result if name in PLAIN else self.raised.made(result)
 
 
 @contextmanager
@@ -132,46 +128,10 @@ def _default_double(raised: _Raised) -> Iterator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        with default_told(raised.told), _Double(raised):
+        with default_told(before, torch.float64), _Double(raised):
             yield
     finally:
         torch.set_default_dtype(before)
-
-
-def reachable(call: Callable[..., Any]) -> list[torch.Tensor]:
-    """The tensors that belong to the callable `call`: parameters and buffers of a module, and what a function closes over."""
-    found: list[torch.Tensor] = []
-    seen: set[int] = set()
-
-    def visit(value: Any, depth: int) -> None:
-        if id(value) in seen or depth > 3:
-            return
-        seen.add(id(value))
-        if isinstance(value, torch.Tensor):
-            found.append(value)
-        elif isinstance(value, torch.nn.Module):
-            for tensor in (*value.parameters(), *value.buffers()):
-                visit(tensor, depth)
-            for attribute in value.__dict__.values():
-                visit(attribute, depth + 1)
-        elif isinstance(value, (list, tuple, set, dict)):
-            for item in value.values() if isinstance(value, dict) else value:
-                visit(item, depth + 1)
-        elif callable(value):
-            code = getattr(value, "__code__", None)
-            visit(getattr(value, "__self__", None), depth + 1)
-            visit(getattr(value, "__wrapped__", None), depth + 1)
-            for cell in getattr(value, "__closure__", None) or ():
-                try:
-                    visit(cell.cell_contents, depth + 1)
-                except ValueError:
-                    continue  # a cell that is still empty
-            names = getattr(value, "__globals__", {})
-            for name in code.co_names if code is not None else ():
-                visit(names.get(name), depth + 1)
-
-    visit(call, 0)
-    return found
 
 
 @contextmanager
@@ -269,14 +229,17 @@ def evaluate(call: Callable[..., Any], args: Any, kwargs: Any, margin: float = 0
     decides come out differently than in eager. Gradients flow to the inputs and parameters as usual. Raises `Fp64Impossible`; an error
     that eager itself raises propagates unchanged.
     """
-    (eager, drawn, state, where), told = _eager_and_types(call, args, kwargs)
+    (eager, drawn, state, where), met = _eager_and_types(call, args, kwargs)
     if drawn:
         raise Fp64Impossible("random numbers are not the same in float64")
     leaves = pytree.tree_leaves(eager)
     left = rounding.as_rounding_leaves(leaves, lambda: pytree.tree_leaves(_eager(call, args, kwargs)[0])) if rounded else leaves
-    raised = _Raised(told)
-    double = _in_double(call, args, kwargs, raised)
+    raised = _Raised(retold := Retold(met, _RAISED))
+    double = in_double(call, args, kwargs, raised)
     state.settle(_as_low)
+    # what is made only once was there already
+    if met and not (retold.went_like(met) or retold.went_like(_met_again(call, args, kwargs))):
+        raise Fp64Impossible("the code does something else in float64 than in eager")
     whole = [None if b is a else b for a, b in zip(leaves, left, strict=True)]
     return _like(eager, double, whole, ResultViews(raised.pairs.values(), where, margin))
 
@@ -295,24 +258,37 @@ def _is_raised(low: Any, high: Any) -> bool:
     return isinstance(low, torch.Tensor) and isinstance(high, torch.Tensor) and _RAISED.get(low.dtype) is high.dtype
 
 
-def _eager(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, bool, PythonState, list[ResultPlace | None]]:
+def _eager(
+    call: Callable[..., Any], args: Any, kwargs: Any, met: TypesMet | None = None
+) -> tuple[Any, bool, PythonState, list[ResultPlace | None]]:
     """The result of a call without its autograd history, whether it drew random numbers, the state that it leaves, and where it has its
-    results."""
+    results. `met` sees it."""
     with untouched(call, *args, *kwargs.values()) as state:
         before = random_state()
         given, named = _each(functools.partial(_clone, {}), args, kwargs)
-        made = call(*given, **named)
+        with met or nullcontext():
+            made = call(*given, **named)
         where = places(pytree.tree_leaves(made), (*pytree.tree_leaves((given, named)), *reachable(call)))
         # only its types and shapes are needed: drop what autograd saved
         eager = pytree.tree_map(lambda value: value.detach() if isinstance(value, torch.Tensor) else value, made)
         return eager, drew(before), state, where
 
 
-def _eager_and_types(call: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, Mapping[torch.dtype, torch.dtype]]:
-    """The same, and what eager has in place of the types of a run in double, where it has one type everywhere."""
-    with suppress(Exception), TypesMet() as met:  # not everything lets itself be looked at
-        return _eager(call, args, kwargs), met.in_place_of(_RAISED)
-    return _eager(call, args, kwargs), {}
+def _eager_and_types(
+    call: Callable[..., Any], args: Any, kwargs: Any
+) -> tuple[tuple[Any, bool, PythonState, list[ResultPlace | None]], TypesMet | None]:
+    """The same, and the types that eager met; None if it cannot be watched."""
+    with suppress(Exception):  # not everything lets itself be looked at
+        met = TypesMet()
+        return _eager(call, args, kwargs, met), met
+    return _eager(call, args, kwargs), None
+
+
+def _met_again(call: Callable[..., Any], args: Any, kwargs: Any) -> TypesMet:
+    met = TypesMet()
+    with suppress(Exception):  # then it did something else, too
+        _eager(call, args, kwargs, met)
+    return met
 
 
 def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -325,13 +301,10 @@ def _each(change: Callable[[Any], Any], args: Any, kwargs: Any) -> tuple[tuple[A
     return tuple(map(changed, args)), {name: changed(value) for name, value in kwargs.items()}
 
 
-def in_double(call: Callable[..., Any], args: Any, kwargs: Any, told: Mapping[torch.dtype, torch.dtype] = MappingProxyType({})) -> Any:
-    """`call(*args, **kwargs)` with everything in float64, with the results as they come out. A program that asks for its types is `told`
-    others. Raises Fp64Impossible if that cannot be done."""
-    return _in_double(call, args, kwargs, _Raised(told))
-
-
-def _in_double(call: Callable[..., Any], args: Any, kwargs: Any, raised: _Raised) -> Any:
+def in_double(call: Callable[..., Any], args: Any, kwargs: Any, raised: _Raised | None = None) -> Any:
+    """`call(*args, **kwargs)` with everything in float64, with the results as they come out. `raised` gets what existed before. Raises
+    Fp64Impossible if that cannot be done."""
+    raised = raised or _Raised(Retold())
     try:
         high_args, high_kwargs = _each(raised.up, args, kwargs)
         with _default_double(raised):

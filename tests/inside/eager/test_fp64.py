@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 
 import numpy as np
@@ -42,7 +43,7 @@ def made(x: torch.Tensor) -> torch.Tensor:
 
 
 def cast(x: torch.Tensor) -> torch.Tensor:
-    """What comes of a cast has another type in eager: which, nobody says."""
+    """What comes of a cast has another type in eager: which, only eager says."""
     y = x.half().float()
     return x * 2 if y.dtype == torch.float32 else x
 
@@ -70,7 +71,15 @@ def back_again(x: torch.Tensor) -> torch.Tensor:
     return x * 2 if x.half().to(kept).dtype == kept else x
 
 
-@pytest.mark.parametrize("call", [by_type, by_type_inside, of_numbers, masked, by_size, made, by_default])
+def by_bytes(x: torch.Tensor) -> torch.Tensor:
+    return x * x.nbytes + x.nbytes // x.numel()
+
+
+def by_name_of_type(x: torch.Tensor) -> torch.Tensor:
+    return x * 2 if x.type() == "torch.FloatTensor" else x
+
+
+@pytest.mark.parametrize("call", [by_type, by_type_inside, of_numbers, masked, by_size, made, by_default, by_bytes, by_name_of_type])
 def test_one_type_is_told_as_in_eager(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
     x = torch.tensor([-1.0, 2.0])
     found = fp64.evaluate(call, (x,), {})
@@ -78,7 +87,7 @@ def test_one_type_is_told_as_in_eager(call: Callable[[torch.Tensor], torch.Tenso
     assert found.dtype == call(x).dtype
 
 
-@pytest.mark.parametrize("call", [of_an_array, under_autocast, by_name, back_again])
+@pytest.mark.parametrize("call", [of_an_array, under_autocast, by_name, back_again, cast])
 def test_where_eager_has_several_types_the_program_does_the_same(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
     """Whatever gives another type than the default one: an array, a context, a name."""
     x = torch.tensor([-1.0, 2.0])
@@ -95,11 +104,17 @@ def test_a_program_that_cannot_be_looked_at_is_as_eager_has_it() -> None:
         fp64.evaluate(refuses, (WEIGHT,), {})
 
 
-def test_of_several_types_none_is_told() -> None:
-    for x in (torch.tensor([-1.0, 2.0]), torch.tensor([-1.0, 2.0], dtype=torch.bfloat16)):
-        assert torch.equal(fp64.evaluate(cast, (x,), {}), x)
+def test_of_several_types_each_is_told_where_eager_was() -> None:
+    x = torch.tensor([-1.0, 2.0], dtype=torch.bfloat16)
+    assert torch.equal(fp64.evaluate(cast, (x,), {}), cast(x))
     half = torch.tensor([-1.0], dtype=torch.float16)
-    assert fp64.evaluate(lambda x, y: x * (y.dtype == torch.float32), (WEIGHT, half), {}).tolist() == [0.0, 0.0]
+    for call in (
+        lambda x, y: x * (y.dtype == torch.float16) + y.nbytes + x.nbytes,
+        lambda x, y: x + y if x.type() != y.type() else x - y,
+        lambda x, y: x.to(torch.promote_types(y.dtype, torch.float16)).to(torch.get_default_dtype()) * y,
+        lambda x, y: x * (torch.get_default_dtype() == torch.float32) * y,
+    ):
+        assert torch.equal(fp64.evaluate(call, (WEIGHT, half), {}), call(WEIGHT, half))
 
 
 @pytest.mark.parametrize(
@@ -125,3 +140,37 @@ def test_an_input_with_nan_was_not_written_to() -> None:
     y = x[1:]  # what shares memory is not written to either
     given = fp64.evaluate(lambda x, y: (x.to(torch.float16, copy=False), y * 2), (x, y), {})
     assert given[0].dtype == torch.float16
+
+
+def converges(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(20):
+        step = (x * x - 2) / (2 * x)
+        if 0 < step.abs().max() < 1e-9:  # finer than what eager can tell apart
+            break
+        x = x - step
+    return x
+
+
+class OfStorage:
+    """Looks at what no call tells."""
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return x.sin() if x.untyped_storage().nbytes() == 4 * x.numel() else x.cos()
+
+
+@pytest.mark.parametrize("call", [OfStorage(), converges])
+def test_a_run_that_does_something_else_is_no_reference(call: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    with pytest.raises(Fp64Impossible, match="does something else"):
+        fp64.evaluate(call, (torch.tensor([0.3, 1.7]),), {})
+
+
+def test_what_is_made_once_may_be_there_already() -> None:
+    """The run in eager, which comes first, is where it is made."""
+
+    @functools.cache
+    def table(size: int) -> torch.Tensor:
+        return torch.arange(size).cos()
+
+    x = torch.tensor([-1.0, 2.0])
+    assert torch.allclose(fp64.evaluate(lambda x: x + table(2), (x,), {}), x + table(2))
+    assert torch.allclose(fp64.evaluate(lambda x: x + table(2), (x,), {}), x + table(2))
