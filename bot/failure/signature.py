@@ -7,6 +7,7 @@ what somebody pasted, and a verdict never depends on where the failure was seen.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Sequence
 
@@ -260,8 +261,21 @@ def _raised(chain: Sequence[Raised], text: str, script: str) -> Signature:
         message=essence(names[-1] if names else "", message),
         frame=frame,
     )
-    # the kind already says that numbers are wrong: a library's comparison adds nothing
-    return found if complaint(found) == "numbers" else found.model_copy(update={"said": words(names[-1] if names else "", message)})
+    if complaint(found) == "numbers":
+        return found  # the kind already says that numbers are wrong: a library's comparison adds nothing
+    said = words(names[-1] if names else "", message)
+    return found.model_copy(update={"said": said or (_asserted(text) if kind is Kind.ACCURACY else "")})
+
+
+def _asserted(text: str) -> str:
+    """The `assert` that the traceback `text` ends with, if it is shown whole: one without a message says nothing else."""
+    *_, last = (None, *_WITH_SOURCE.finditer(text))
+    shown = last["source"].partition("  #")[0].strip() if last is not None else ""
+    try:
+        whole = [type(one) for one in ast.parse(shown).body] == [ast.Assert]
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return ""
+    return words("", shown) if whole else ""
 
 
 def _named(chain: Sequence[Raised]) -> tuple[list[str], str]:

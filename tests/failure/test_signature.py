@@ -413,6 +413,22 @@ def test_of_numbers_that_are_not_close_nothing_more_is_told() -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("assert seen == [1], ''", ": assert seen == [1], ''"),  # a list that compiled code appends to twice
+        ("assert model.calls == 1  # one call", ": assert model.calls == 1"),
+        ("assert all(", ""),  # it goes on in the next line
+        ("check(seen)", ""),
+        ("assert", ""),
+    ],
+)
+def test_an_assert_without_a_message_is_shown_itself(source: str, shown: str) -> None:
+    text = f'Traceback (most recent call last):\n  File "/a/repro.py", line 9, in <module>\n    {source}\n           ^^^\nAssertionError\n'
+    assert judged(text).line() == f"accuracy in run: AssertionError{shown}"
+    assert judged(text).message == ""
+
+
+@pytest.mark.parametrize(
     ("text", "own"),
     [
         (BY_HAND + "ValueError: they differ\n", True),
