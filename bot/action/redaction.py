@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from bot.action.secret_forms import KEY_BEGINS, KEY_ENDS, PRIVATE_KEY, REPLACED, REST, SECRET, START
+from bot.action.spellings import spellings
 from bot.models.failure import Model, Signature
 from bot.sandbox.environment import SECRET_NAMES
 
@@ -27,6 +28,8 @@ _PLAIN = frozenset(
 # GPU names are not secret, though machines may have them: the table of versions contains them.
 _GPU = re.compile(r"(?:[abhpv]|g[bh])\d00|l40s|a10g|[gr]tx\d{4}(?:ti)?|mi\d{3}[ax]?|dgx\d?")
 
+# A part of a key that begins as a path does, as one of 64 keys in base64: no path has such a part.
+_RANDOM = re.compile(r"(?=.*[0-9])(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9+=]{12,}")
 _MOST_PASSES = 6
 
 # What a terminal obeys, and what no page shows, as it is or as Python and JSON escape it: colors and other sequences (ECMA-48), a character
@@ -76,7 +79,9 @@ _hidden = _Hidden()
 
 
 def hide(words: Mapping[str, str]) -> None:
-    """From now on `redact` removes these `words` as well, each in favor of its value; an empty mapping ends that."""
+    """From now on `redact` removes these `words` as well, each in favor of its value, secrets in whatever way programs write them; an empty
+    mapping ends that."""
+    words = {form: SECRET for word, place in words.items() if place == SECRET for form in spellings(word)} | dict(words)
     secret = [re.escape(word) for word in sorted(words, key=len, reverse=True) if words[word] == SECRET]
     named = [_as_named(word) for word in sorted(words, key=len, reverse=True) if words[word] != SECRET]
     parts = [*secret, *([rf"{START}(?:{'|'.join(named)})(?![A-Za-z0-9_])"] if named else [])]
@@ -120,7 +125,9 @@ def words_of_machine(environ: Mapping[str, str], hostname: str) -> dict[str, str
 
 def _hard_to_guess(value: str) -> bool:
     """Whether a secret looks like one: hiding a word or a path would damage programs."""
-    return not value.startswith("/") and len(value) >= (_SHORTEST_SECRET if any(map(str.isdigit, value)) else 2 * _SHORTEST_SECRET)
+    if value.startswith("/") and not any(map(_RANDOM.fullmatch, value.split("/"))):
+        return False
+    return len(value) >= (_SHORTEST_SECRET if any(map(str.isdigit, value)) else 2 * _SHORTEST_SECRET)
 
 
 def redact(text: str) -> str:
@@ -248,7 +255,11 @@ def _from_base64(written: str) -> str:
     digits = written.rstrip("=").translate(_URL_SAFE)
     data = base64.b64decode(digits[: len(digits) - len(digits) % 4] + (digits[-(len(digits) % 4) :] + "==")[:4] * (len(digits) % 4 > 1))
     # other systems write two bytes for each character
-    return data.replace(b"\0", b"").decode("latin-1")
+    data = data.replace(b"\0", b"")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
 
 
 def _pass(text: str) -> str:

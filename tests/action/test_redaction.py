@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import base64
+import html
+import json
+import shlex
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from hypothesis import given
@@ -304,6 +307,49 @@ def test_the_words_of_a_machine(machine: None) -> None:
     assert redact("dave@gpubox17:/srv/people/dave/x on gpubox17.lab.example.org (h200-runner-7)") == "dave@host:~/x on host (runner)"
     assert redact("gpubox171 mygpubox17 /srv/people/dave2") == "gpubox171 mygpubox17 /srv/people/dave2"
     assert redact("x=plainwordsthatnopatternknows;") == f"x={SECRET};"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        json.dumps,
+        lambda value: json.dumps(json.dumps({"a": value})),
+        lambda value: json.dumps(value, ensure_ascii=False),
+        repr,
+        ascii,
+        lambda value: repr([repr(value)]),
+        lambda value: repr(value.encode()),
+        html.escape,
+        lambda value: html.escape(value, quote=False),
+        shlex.quote,
+        urllib.parse.quote,
+        urllib.parse.quote_plus,
+        lambda value: base64.b64encode(f"bob-the-builder:{value}".encode()).decode(),
+    ],
+)
+def test_a_secret_of_a_machine_in_whatever_way_it_is_written(write: Callable[[str], str], machine: None) -> None:
+    for value in ("pa\"ss\\w'ord1\u00e9&<x>/+ =7zq", "ab\ncd1234 efg", "tab\there12345", "100%sure&12345"):
+        hide(words_of_machine({"MY_SECRET": value}, "h"))
+        shown = redact(f"a {write(value)} b")
+        assert SECRET in shown
+        assert value[-5:] not in shown
+        assert shown.startswith("a ")
+        assert shown.endswith(" b")
+
+
+def test_a_secret_of_a_machine_may_begin_as_a_path_does(machine: None) -> None:
+    secret, path = "/K7MDENGbPxRfi/YzEXAMPLEKEYwJalrXUtnFEMI", "/etc/keys/Some-service-0123456789/key"
+    hide(words_of_machine({"SOME_SECRET": secret, "KEY_PASSPHRASE_FILE": path}, "h"))
+    assert redact(f"a {secret} {path}") == f"a {SECRET} {path}"
+
+
+def test_each_line_of_a_secret_of_a_machine_is_one(machine: None) -> None:
+    """A log has them one by one, and other ends of lines."""
+    account = '{\n  "type": "account",\n  "id": "a1b2c3d4e5f6",\r\n  "letters": "' + "abcdEFGH" * 8 + '"\n}\n'
+    hide(words_of_machine({"MY_CREDENTIALS": account}, "h"))
+    rows = [row.strip() for row in account.splitlines()]
+    redactor = LineRedactor()
+    assert [redactor(f"  | {row}") for row in rows] == ["  | {", '  | "type": "account",', f"  | {SECRET}", f"  | {SECRET}", "  | }"]
 
 
 def test_the_name_of_a_machine_in_another_case(machine: None) -> None:
