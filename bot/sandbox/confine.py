@@ -13,6 +13,8 @@ from bot.sandbox.order import CAPABILITIES, LANDLOCK, NO_NETWORK, PRIVATE_TMP, P
 
 SHARED_MEMORY = "/dev/shm"
 _LOCAL = frozenset({socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK})
+# What programs the kernel starts as root, and whether the machine goes on.
+_OF_MACHINE = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq")
 
 
 class LayerMissing(Exception):
@@ -120,11 +122,26 @@ def _rules(order: Order, *, tcp: bool) -> landlock.Ruleset:
     rules.allow(order.read)
     rules.list_only(order.list_only)
     rules.allow(order.write, write=True)
-    if order.gpu:
+    if order.gpu and not _may_set_up_machine(order):
         # CUDA's driver names its threads in /proc/PID/task/TID/comm, and gives up with error 304 if it may not. The PID is not known yet.
         # The kernel refuses most writes there to other accounts, and to processes that do not trace the one that is written to.
         rules.allow(["/proc"], write=True)
     return rules
+
+
+def _may_set_up_machine(order: Order) -> bool:
+    """Whether the program of the `order` could change settings of the machine below `/proc`: root without any capability may, unless they
+    are mounted read-only, by us or by a container."""
+    return order.uid is None and os.geteuid() == 0 and not all(map(_is_read_only, _OF_MACHINE))
+
+
+def _is_read_only(path: str) -> bool:
+    try:
+        return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
 
 
 def _be_first_to_die() -> None:

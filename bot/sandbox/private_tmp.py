@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from bot.sandbox import kernel
 
 PLACE = "/tmp"
+_PROCESSES = "/proc"
 _MOST_LINKS = 40  # as many as the kernel follows
 
 
@@ -52,8 +53,25 @@ def enter(directory: str, read: Sequence[str], write: Sequence[str], listed: Seq
     for path in apart:
         kernel.bind(path, path, writable=True)
     kernel.read_only(os.sep, whole=True)
-    for path in (*apart, *tops(write), PLACE, "/proc"):
+    for path in (*apart, *tops(write), PLACE):
         kernel.read_only(path, on=False)
+    _open_processes()
+
+
+def _open_processes() -> None:
+    """Make `/proc` writable, except for what is about the machine: there, root needs no capability."""
+    with os.scandir(_PROCESSES) as entries:
+        machines = [entry.path for entry in entries if not entry.name.isdecimal() and not entry.is_symlink() and _may_be_written(entry)]
+    for path in machines:
+        kernel.bind(path, path, writable=False)
+    kernel.read_only(_PROCESSES, on=False)
+
+
+def _may_be_written(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir() or bool(entry.stat().st_mode & 0o222)
+    except OSError:
+        return False
 
 
 def tops(paths: Sequence[str]) -> list[str]:
