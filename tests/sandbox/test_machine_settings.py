@@ -61,11 +61,14 @@ def data(request: pytest.FixtureRequest) -> Iterator[tuple[str, bool]]:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 @pytest.mark.parametrize("name", ["host-root", "container-root"])
-def test_a_gpu_s_driver_opens_no_setting_of_the_machine(name: str, data: tuple[str, bool]) -> None:
+@pytest.mark.parametrize("mounts", [True, False])
+def test_a_gpu_s_driver_opens_no_setting_of_the_machine(name: str, mounts: bool, data: tuple[str, bool]) -> None:
     path, reachable = data
     with prepared(name) as way:
-        ran = way.run(LOOK, readable=[path], gpu=True)
+        # too much is to be shown for a `/tmp` of its own
+        ran = way.run(LOOK, readable=[path], gpu=True, **({} if mounts else {"set": {"_MOST_SHOWN": 0}}))
         assert ("uid" in ran.layers) == reachable
+        assert mounts or "private-tmp" not in ran.layers
         assert [line for line in ran.text.splitlines() if not any(each in line for each in OF_EVERYBODY)] == ["done"]
 
 
