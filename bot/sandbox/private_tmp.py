@@ -63,7 +63,9 @@ def _open_processes() -> None:
     with os.scandir(_PROCESSES) as entries:
         machines = [entry.path for entry in entries if not entry.name.isdecimal() and not entry.is_symlink() and _may_be_written(entry)]
     for path in machines:
-        kernel.bind(path, path, writable=False)
+        # one that cannot be mounted costs no `/tmp`: whether what matters is read-only is looked at before any of it is opened
+        with contextlib.suppress(OSError):
+            kernel.bind(path, path, writable=False)
     kernel.read_only(_PROCESSES, on=False)
 
 
