@@ -1,11 +1,13 @@
 """Builds the program that keeps some operations of a graph and drops the rest.
 
-A use of a dropped value has to become something else. Three policies:
+A use of a dropped value has to become something else. Four policies:
 
 * CUT: a new input with the metadata recorded for that value;
 * CONNECT: the latest kept ancestor of the same shape and dtype, else CUT. It keeps "a feeds b" when everything between a and b is dropped,
   which cutting alone cannot do (PyTorch's minifier gets stuck there);
-* ANY: the latest kept ancestor of any shape, else CUT; the caller re-propagates shapes.
+* ANY: the latest kept ancestor of any shape, else CUT; the caller re-propagates shapes;
+* GIVEN: CONNECT, but in place of a new input one of the program's own of that shape and dtype from which the value is computed: its
+  numbers may be needed.
 
 Values that cannot be inputs of a script are special: a known number becomes a literal, and an untyped object (such as the handle of a
 context) keeps its producer.
@@ -35,6 +37,7 @@ class Policy(Enum):
     CUT = "cut"
     CONNECT = "connect"
     ANY = "any"
+    GIVEN = "given"
 
 
 def is_getitem(node: Node) -> bool:
@@ -145,9 +148,12 @@ class _Builder:
             if name in stand_in:
                 continue
             meta = self.metas[name]
-            near = ancestors.get(name, {}).get(_key(meta) if self.policy is Policy.CONNECT else ())
+            near = ancestors.get(name, {}).get(() if self.policy is Policy.ANY else _key(meta))
+            own = self._given(name) if self.policy is Policy.GIVEN and near is None else None
             if near is not None and meta.is_tensor:
                 stand_in[name] = Ref(self.graph.nodes[near].name)
+            elif own is not None and meta.is_tensor:
+                stand_in[name] = Ref(own)
             elif name in self.numbers:
                 stand_in[name] = self.numbers[name]
             elif meta.is_tensor:
@@ -180,6 +186,20 @@ class _Builder:
                     best[key] = max(best.get(key, -1), at)
             found[nodes[i].name] = best
         return found
+
+    def _given(self, name: str) -> str | None:
+        """The first input like the dropped value `name` from which that is computed, through dropped values only."""
+        stack, seen = [name], {name}
+        reached: set[str] = set()
+        while stack:
+            for used in self.graph.nodes[self.index[stack.pop()]].uses():
+                if used not in self.index:
+                    reached.add(used)
+                elif used not in self.kept and used not in seen:
+                    seen.add(used)
+                    stack.append(used)
+        wanted = _key(self.metas[name])
+        return next((one.name for one in self.graph.inputs if one.name in reached and _key(one.meta) == wanted), None)
 
     def _output(self, kept: list[Node]) -> tuple[Arg, list[Node]]:
         """The output (None if nothing can be returned), and the nodes it needs."""

@@ -52,6 +52,23 @@ def test_connecting_needs_the_same_shape_and_any_does_not() -> None:
     assert kept(keep_only(program, {"a", "c"}, Policy.ANY)) == [("a", ["x"]), ("c", ["a"])]
 
 
+def test_an_input_stands_in_where_no_ancestor_is_kept() -> None:
+    wide = tensor(4, 6)
+    nodes = (
+        op("a", "sin.default", Ref("x"), meta=SQUARE),
+        op("b", "mm.default", Ref("a"), Ref("w"), meta=wide),
+        op("c", "cos.default", Ref("b"), meta=wide),
+        op("d", "exp.default", Ref("c"), meta=wide),
+    )
+    program = Program(Graph((Input("x", SQUARE), Input("w", wide)), nodes, Ref("d")))
+    assert kept(keep_only(program, {"d"}, Policy.GIVEN)) == [("d", ["w"])]
+    assert kept(keep_only(program, {"b", "d"}, Policy.GIVEN)) == [("b", ["x", "w"]), ("d", ["b"])]
+    assert kept(keep_only(program, {"a", "d"}, Policy.GIVEN)) == [("a", ["x"]), ("d", ["w"])]
+    narrow = tensor(2)
+    only = (op("a", "sum.dim_IntList", Ref("x"), meta=narrow), op("b", "cos.default", Ref("a"), meta=narrow))
+    assert kept(keep_only(Program(Graph((Input("x", SQUARE),), only, Ref("b"))), {"b"}, Policy.GIVEN)) == [("b", ["a"])]
+
+
 def test_the_latest_kept_ancestor_is_taken() -> None:
     nodes = (
         op("a", "sin.default", Ref("x"), meta=SQUARE),

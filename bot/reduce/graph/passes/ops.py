@@ -10,7 +10,8 @@ Four steps, each on the result of the one before, repeated until nothing changes
    anchor. A compact pattern costs a few queries on small programs, a spread-out one about 1.5 log2 n.
 3. *Sweep*: runs of operations are deleted from the end, twice as long after each success, half as long after a failure: about one query
    for each operation that must stay if most must.
-4. *Other policies* for operations between two kept ones: cut, or connect across different shapes.
+4. *Other policies* for operations between two kept ones: cut, or connect across different shapes. An operation on an input with
+   special numbers, such as infinities, goes with the input in its place.
 
 Sources: halving and adaptive deletion are from delta debugging and shrinkray; the anchors are QuickXplain's idea (the last element of the
 shortest sufficient prefix is necessary) with an order by data flow; the policies are in `keep`.
@@ -31,6 +32,8 @@ _DENSE = 16  # up to this many, anchors that leave most of them do not pay off
 _ANCHORS = 4
 _DOUBTED = 3
 _ORIGIN = "ops"
+# How an input is made whose numbers matter: other passes make what they can of random numbers.
+_SPECIAL = frozenset({"full", "literal", "expr"})
 
 
 def run(incumbent: Incumbent) -> bool:
@@ -45,6 +48,8 @@ def run(incumbent: Incumbent) -> bool:
         _sweep(incumbent)
         if len(_units(incumbent)) > 2:
             _other_policies(incumbent)
+        if len(_units(incumbent)) > 1:
+            _on_special_numbers(incumbent)
         if incumbent.key == before or len(_units(incumbent)) <= 1:
             return incumbent.key != start
 
@@ -217,3 +222,24 @@ def _without(incumbent: Incumbent, name: str) -> Program | None:
     legal = incumbent.legal(connected) if connected is not None else None
     # if nothing can be connected, the sweep has tried the cut already
     return legal if legal is not None else incumbent.keep(rest, Policy.CUT)
+
+
+def _on_special_numbers(incumbent: Incumbent) -> None:
+    """Deletes single operations on inputs that do not hold just any numbers, which then go to what used the results."""
+    names = _units(incumbent)
+    while names:
+        # operations that were rejected on random numbers are asked on these
+        taken = incumbent.offer_first((_with_input(incumbent, name) for name in names), _ORIGIN)
+        if taken is None:
+            return
+        names = names[taken + 1 :]
+
+
+def _with_input(incumbent: Incumbent, name: str) -> Program | None:
+    graph = incumbent.program.graph
+    special = {one.name for one in graph.inputs if one.value.kind in _SPECIAL}
+    node = next((n for n in graph.nodes if n.name == name), None)
+    rest = [other for other in units(graph) if other != name]
+    if node is None or len(rest) == len(units(graph)) or special.isdisjoint(node.uses()):
+        return None
+    return incumbent.keep(rest, Policy.GIVEN)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.reduce.candidate import Candidate
-from bot.reduce.graph.form import Graph, Input, Node, Program, Recipe, Ref
+from bot.reduce.graph.form import Graph, Input, Node, Program, Recipe, Ref, Value
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.keep import units
 from bot.reduce.graph.passes import ops, simplify_ops, sizes
@@ -98,3 +98,26 @@ def test_operations_are_doubted_where_the_sizes_have_shrunk_since() -> None:
     assert not incumbent.offer(incumbent.keep(["relu"]), "another pass")
     assert ops.neighbors(incumbent), "that one with fewer operations passes says nothing of the others"
     assert words(incumbent.program) == ["relu", "sin", "cos"]
+
+
+def test_an_operation_on_special_numbers_goes_and_leaves_them_to_the_next() -> None:
+    infinite = Value("full", ("torch.inf",))
+    nodes = (
+        op("a", "cos.default", Ref("x"), meta=META),
+        op("b", "relu.default", Ref("a"), meta=META),
+        op("c", "sin.default", Ref("b"), meta=META),
+    )
+    program = Program(Graph((Input("x", META, infinite),), nodes, Ref("c")), Recipe(seed=None))
+    oracle = World(lambda p: "sin" in words(p) and any(one.value == infinite for one in p.graph.inputs))
+    incumbent = Incumbent(program, oracle, oracle.render)
+    assert ops.run(incumbent)
+    assert words(incumbent.program) == ["sin"]
+    assert [one.value for one in incumbent.program.graph.inputs] == [infinite]
+
+
+def test_random_numbers_are_as_good_as_others() -> None:
+    nodes = (op("a", "cos.default", Ref("x"), meta=META), op("c", "sin.default", Ref("a"), meta=META))
+    oracle = World(lambda p: words(p) == ["cos", "sin"])
+    incumbent = Incumbent(Program(Graph((Input("x", META),), nodes, Ref("c")), Recipe(seed=None)), oracle, oracle.render)
+    assert not ops.run(incumbent)
+    assert oracle.queries == 2
