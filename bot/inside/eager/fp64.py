@@ -55,7 +55,8 @@ class _Raised:
         if not isinstance(value, torch.Tensor) or value.dtype not in _RAISED:
             return value
         if id(value) not in self.pairs:
-            self.pairs[id(value)] = (value, _copied(value, _RAISED[value.dtype], self._memories))
+            with torch.enable_grad():  # its next use may be one that needs the gradient
+                self.pairs[id(value)] = (value, _copied(value, _RAISED[value.dtype], self._memories))
         return self.pairs[id(value)][1]
 
     def made(self, result: Any) -> Any:

@@ -174,3 +174,17 @@ def test_what_is_made_once_may_be_there_already() -> None:
     x = torch.tensor([-1.0, 2.0])
     assert torch.allclose(fp64.evaluate(lambda x: x + table(2), (x,), {}), x + table(2))
     assert torch.allclose(fp64.evaluate(lambda x: x + table(2), (x,), {}), x + table(2))
+
+
+def test_a_parameter_first_used_without_gradients_has_one_later() -> None:
+    layer = torch.nn.Linear(2, 2)
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            scale = layer.weight.abs().max()
+        return layer(x) / scale
+
+    result = fp64.evaluate(call, (torch.ones(1, 2),), {})
+    assert result.requires_grad
+    result.sum().backward()
+    assert layer.weight.grad is not None
