@@ -39,7 +39,8 @@ def beside_infinities(ours: Any, theirs: Any, exact: Any) -> tuple[Any, Any, Any
 
 def overflows(numbers: torch.Tensor, dtype: torch.dtype) -> bool:
     """Whether a cast to the floating-point `dtype` makes any of the finite `numbers` infinite."""
-    return bool((numbers.isfinite() & numbers.to(dtype).isinf()).any())
+    wide = numbers.double()  # nothing computes with eight bits
+    return bool((wide.isfinite() & wide.to(dtype).double().isinf()).any())
 
 
 def parts(tensor: torch.Tensor) -> tuple[torch.Tensor, ...]:

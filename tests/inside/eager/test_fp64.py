@@ -188,3 +188,11 @@ def test_a_parameter_first_used_without_gradients_has_one_later() -> None:
     assert result.requires_grad
     result.sum().backward()
     assert layer.weight.grad is not None
+
+
+def test_eight_bits_are_cast_to_as_in_eager() -> None:
+    x = torch.tensor([1.0, 1e6])
+    for dtype in (torch.float8_e4m3fn, torch.float8_e4m3fnuz):
+        result, back = fp64.evaluate(lambda x, dtype=dtype: (x.to(dtype), x.to(dtype).float()), (x,), {})
+        assert torch.equal(result.view(torch.uint8), x.to(dtype).view(torch.uint8))
+        assert torch.equal(back.nan_to_num(), x.to(dtype).float().nan_to_num())
