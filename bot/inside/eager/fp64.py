@@ -331,7 +331,7 @@ def stand_in(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 
 
 def _away(low: Any, other: Any, place: ResultPlace | None) -> Any:
-    tensors = isinstance(low, torch.Tensor) and isinstance(other, torch.Tensor)
+    tensors = isinstance(low, torch.Tensor) and isinstance(other, torch.Tensor) and low.layout is torch.strided
     if not tensors or is_given(place) or low.dtype not in (*_RAISED, torch.float64) or low.shape != other.shape:
         return other
     return noise.stretched(low, other)

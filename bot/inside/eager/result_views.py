@@ -56,7 +56,7 @@ class ResultViews:
         if place is not None and place.given and _is_plain(high):
             same = self._same.get(id(high))
             return same if same is not None and same.dtype is dtype else _view(self._near.get(_memory(high)), high, dtype)
-        if self._margin:
+        if self._margin and eager.layout is torch.strided:
             return noise.stretched(eager, high, self._margin)
         return high.to(dtype) if place is None or not _is_plain(high) else self._new(high, dtype, place)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bot.inside.eager import fp64
-from bot.inside.protocol import Fp64Impossible
+from bot.inside.protocol import Fp64Impossible, Precision
 
 WEIGHT = torch.ones(2)
 HALF = torch.ones(1, dtype=torch.float16)
@@ -196,3 +196,9 @@ def test_eight_bits_are_cast_to_as_in_eager() -> None:
         result, back = fp64.evaluate(lambda x, dtype=dtype: (x.to(dtype), x.to(dtype).float()), (x,), {})
         assert torch.equal(result.view(torch.uint8), x.to(dtype).view(torch.uint8))
         assert torch.equal(back.nan_to_num(), x.to(dtype).float().nan_to_num())
+
+
+@pytest.mark.parametrize("precision", ["spread", "moved"])
+def test_a_sparse_result_is_not_moved(precision: Precision) -> None:
+    result = fp64.EVALUATORS[precision](lambda x: x.relu().to_sparse(), (torch.tensor([[-1.0, 2.0]]),), {})
+    assert torch.equal(result.to_dense(), torch.tensor([[0.0, 2.0]]))
