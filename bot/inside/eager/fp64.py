@@ -107,8 +107,7 @@ class _Double(TorchFunctionMode):
 
     def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         name = getattr(func, "__name__", "")
-        narrow = cast_to(name, args, kwargs)
-        if narrow is not None and overflows(self.raised.up(args[0]), narrow):
+        if (narrow := cast_to(name, args, kwargs)) and overflows(self.raised.up(args[0]), narrow):
             raise Fp64Impossible(f"a number is too large for {narrow}")
         if name in _CASTS and args and isinstance(args[0], torch.Tensor):
             return self.raised.up(args[0]).to(torch.complex128 if name.startswith("c") else torch.float64)
@@ -267,9 +266,10 @@ def _eager(
     with untouched(call, *args, *kwargs.values()) as state:
         before = random_state()
         given, named = _each(functools.partial(_clone, {}), args, kwargs)
+        known = (*pytree.tree_leaves((given, named)), *reachable(call))
         with met or nullcontext():
             made = call(*given, **named)
-        where = places(pytree.tree_leaves(made), (*pytree.tree_leaves((given, named)), *reachable(call)))
+        where = places(pytree.tree_leaves(made), known)
         # only its types and shapes are needed: drop what autograd saved
         eager = pytree.tree_map(lambda value: value.detach() if isinstance(value, torch.Tensor) else value, made)
         return eager, drew(before), state, where

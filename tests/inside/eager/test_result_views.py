@@ -80,3 +80,12 @@ def test_gradients_flow_through_views() -> None:
     expected = x.detach().cos()
     expected[1:] += 1
     torch.testing.assert_close(x.grad, expected)
+
+
+def test_a_view_of_what_the_call_keeps_has_a_base() -> None:
+    class Keeps(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.last = x.sin()
+            return self.last.t()
+
+    assert _given(Keeps(), torch.randn(2, 3))._base is not None
