@@ -22,7 +22,8 @@ def right_numbers_pass(found: Capture, script: str, control: Control) -> bool | 
     """Whether the program, whose file is called `script`, passes (its own comparison, say) with float64 in place of compiled results and
     whole numbers as rounding may leave them; or, if float64 is not possible, with eager's results moved by their rounding. `control` runs
     either. None if its own code still fails as it was `found` to fail, which tells nothing, although some numbers are wrong. Raises Ended
-    if it still fails as it was `found` to fail, and no compiled region is clearly farther from float64 than eager is.
+    if it still fails as it was `found` to fail, and no compiled region is clearly farther from float64 than eager is: with another code if
+    mere copies of eager's results make it fail too.
     """
     outcome = control("--fp64")
     moved = bool(cannot_be_float64(outcome))
@@ -43,6 +44,10 @@ def right_numbers_pass(found: Capture, script: str, control: Control) -> bool | 
     said += f"with {right} in place of the compiled results: "
     # a library may ask too, and do the same either way
     asks = bool(outcome.asked) and control("--moved-untold" if moved else "--untold").status == "ok"
+    if not asks and _is_alike(control("--copied"), found.signature, script):
+        said = f"{found.fails}, but it also fails without the compiler if the results are copies of eager's"
+        why = "it looks at something other than their numbers, for which there is no stand-in to compare with"
+        raise Ended("error", "not_understood", f"{said}: {why}")
     alike = "eager fails in the same way" if found.own_code else "eager misses it as well"
     said += f"{_ASKS} is the same without the compiler" if asks else alike
     if found.errors is not None:

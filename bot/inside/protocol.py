@@ -22,13 +22,15 @@ Task = Literal[
 Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
 # What replaces compiled results in a control: float64; the same, moved as far from eager as rounding explains; eager itself with each
 # result moved by a unit in its last place, if float64 is not available. With the first two, whole numbers that rounding decides come out
-# differently than in eager; with `exact`, float64 alone, they do not. `eager` is unchanged eager. In all of them the program is told that
-# it is being compiled if it asks.
-Precision = Literal["fp64", "spread", "moved", "exact", "eager"]
+# differently than in eager; with `exact`, float64 alone, they do not. `eager` is unchanged eager; `copied` are copies of its results.
+# In all of them but the last, the program is told that it is being compiled if it asks.
+Precision = Literal["fp64", "spread", "moved", "exact", "eager", "copied"]
 # The option of a control in its own process: one of these, or `--untold` and `--moved-untold`, the first and the third for a program that
 # is not told that it is being compiled, and so behaves as in eager; with `--repeats`, what torch leaves undefined differs each time; with
 # `--bare`, a compiled module is the module itself, not a wrapper like that of `torch.compile`.
-ControlOption = Literal["--fp64", "--spread", "--moved", "--exact", "--eager", "--untold", "--moved-untold", "--repeats", "--bare"]
+ControlOption = Literal[
+    "--fp64", "--spread", "--moved", "--exact", "--eager", "--copied", "--untold", "--moved-untold", "--repeats", "--bare"
+]
 HookPoint = Literal["dynamo", "aot", "aoti"]
 # How a captured graph failed. `pending`: it was written before it was compiled.
 Failed = Literal["", "pending", "compile", "run", "accuracy"]

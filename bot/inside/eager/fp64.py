@@ -23,7 +23,7 @@ from .finite import overflows
 from .python_state import PythonState
 from .reachable import reachable
 from .result_objects import with_lowered
-from .result_views import ResultPlace, ResultViews, is_given, places
+from .result_views import ResultPlace, ResultViews, copied, is_given, places
 from .types_met import PLAIN, Retold, TypesMet, cast_to, default_told
 
 _LOW = (torch.float32, torch.float16, torch.bfloat16)
@@ -325,9 +325,7 @@ def stand_in(call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         moved = call(*args, **kwargs)
     leaves, spec = pytree.tree_flatten(eager)
     others = pytree.tree_leaves(moved)
-    if len(leaves) != len(others):
-        return moved
-    return pytree.tree_unflatten(list(map(_away, leaves, others, where)), spec)
+    return moved if len(leaves) != len(others) else pytree.tree_unflatten(list(map(_away, leaves, others, where)), spec)
 
 
 def _away(low: Any, other: Any, place: ResultPlace | None) -> Any:
@@ -344,6 +342,7 @@ EVALUATORS: dict[Precision, Evaluate] = {
     "moved": stand_in,
     "exact": functools.partial(evaluate, rounded=False),
     "eager": lambda call, args, kwargs: call(*args, **kwargs),
+    "copied": lambda call, args, kwargs: copied(call(*args, **kwargs)),
 }
 
 

@@ -18,4 +18,4 @@ def main(arguments: Sequence[str]) -> None:
     untold: dict[str | None, Precision] = {"--untold": "fp64", "--moved-untold": "moved"}
     precision = untold.get(option) or known.get(option)
     repeats, bare = option == "--repeats", option == "--bare"
-    run_control(script, list(argv), precision=precision, repeats=repeats, tells=option not in untold, bare=bare)
+    run_control(script, list(argv), precision=precision, repeats=repeats, tells=option not in (*untold, "--copied"), bare=bare)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils import _pytree as pytree
 
 from . import noise
 
@@ -28,6 +29,16 @@ def places(results: Sequence[Any], given: Iterable[Any]) -> list[ResultPlace | N
     """Where each of eager's `results` is; None for what is no plain tensor. `given` is what eager could return or take a view of."""
     known = {_memory(tensor) for tensor in given if _is_plain(tensor)}
     return [ResultPlace(_memory(one), _memory(one) in known, one._base is not None) if _is_plain(one) else None for one in results]
+
+
+def copied(results: Any) -> Any:
+    """The tree of `results` with a copy of each floating-point tensor, as the casts make them that bring others back from float64."""
+
+    def copy(value: Any) -> Any:
+        rounds = isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+        return value.to(value.dtype, copy=True) if rounds else value
+
+    return pytree.tree_map(copy, results)
 
 
 def is_given(place: ResultPlace | None) -> bool:

@@ -89,3 +89,14 @@ def test_a_view_of_what_the_call_keeps_has_a_base() -> None:
             return self.last.t()
 
     assert _given(Keeps(), torch.randn(2, 3))._base is not None
+
+
+def test_copies_of_the_results_of_eager_are_not_views() -> None:
+    x = torch.randn(3, 2, requires_grad=True)
+    kept, turned, whole = _given(lambda x: (x, x.sin().t(), x > 0), x, precision="copied")
+    assert kept is not x
+    assert turned._base is None
+    assert torch.equal(turned, x.sin().t())
+    assert torch.equal(whole, x > 0)
+    (kept.sum() + turned.sum()).backward()
+    torch.testing.assert_close(x.grad, 1 + x.detach().cos())
