@@ -208,6 +208,7 @@ class RunFacts(Facts, total=False):
     beside: list[str]  # names of those that modules next to that file define
     looked: list[str]  # directories added to the module search path by the time it ended or a test failed
     behind: str  # traceback of the compiler's exception that the program was handling when it ended otherwise
+    threaded: bool  # the last exception that left the compiler ended a thread
     compared: bool | None  # whether every compiled graph was compared after the program had ended; None while that goes on
     ended: float  # on the system's monotonic clock; what the process does afterwards is not the program's
 

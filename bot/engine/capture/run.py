@@ -174,7 +174,9 @@ def _brought_back(
     signature = signature_of(outcome, script=target.name)
     own = child is None and signature is not None and is_own_verdict(signature, outcome, script=target.name)
     escaped = _left_compiler(out, target.name) if child is None or outcome.status == "ok" else None
-    in_own_words = outcome is ended and outcome.status == "raised" and signature is not None and _is_reason_of_its_own(signature)
+    in_own_words = outcome is ended and outcome.status == "raised" and signature is not None and not _is_of_compiler(signature)
+    # a program that asserts something may expect what it caught, but not what ended a thread
+    judges = signature is not None and "AssertionError" in signature.exception and not facts.get("threaded")
     wrong_there: tuple[Region, ...] = ()
     if outcome.status == "ok" or own:
         wrong_there = tuple(r for place in children.directories(out) for r in read_regions(place) if r.failed == "accuracy")
@@ -202,7 +204,7 @@ def _brought_back(
         installed=tuple(facts.get("installed", ())),
         beside=tuple(facts.get("beside", ())),
         looked=tuple(facts.get("looked", ())),
-        behind=escaped[0] if escaped and in_own_words else "",
+        behind=escaped[0] if escaped and in_own_words and not judges else "",
         caught=escaped[1].line() if escaped and outcome.status == "ok" else "",
         test=facts.get("test", ""),
         again=facts.get("again", False),
@@ -252,11 +254,6 @@ def _left_compiler(out: Path, script: str) -> tuple[str, Signature] | None:
 def _is_of_compiler(signature: Signature) -> bool:
     """Whether a failure is in the compiler or in what it generated, rather than in the program's own code."""
     return signature.phase is not Phase.RUN or (signature.frame or "").startswith(("torch/_inductor/", "torch/_functorch/"))
-
-
-def _is_reason_of_its_own(signature: Signature) -> bool:
-    """Whether a failure is the program's own, and no judgment: that stays, whatever the program caught."""
-    return not _is_of_compiler(signature) and "AssertionError" not in signature.exception
 
 
 def _names(outcome: Outcome, of_compiler: Signature, script: str) -> bool:

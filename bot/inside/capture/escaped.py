@@ -10,6 +10,7 @@ import functools
 import importlib
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
@@ -32,6 +33,7 @@ class Escaped:
         self._path = os.path.join(out, ESCAPED_FILE)
         self._last: BaseException | None = None
         self._text = ""
+        self.ended_thread = False  # the last one did
         self.listener: Callable[[BaseException], None] | None = None  # called instead, in a process that the program started
         self.entering: Callable[[], None] = lambda: None  # called before the compiler begins
 
@@ -42,8 +44,12 @@ class Escaped:
             return
         if error is self._last:
             return
-        self._last, self._text = error, whole_text(error)
+        self._last, self._text, self.ended_thread = error, whole_text(error), False
         write_json(self._path, {"text": self._text})
+
+    def note_end_of_thread(self, error: BaseException | None) -> None:
+        """Record that a thread ended with `error`, if that was the last that left the compiler."""
+        self.ended_thread = self.ended_thread or (error is not None and error is self._last)
 
     def forget(self, error: BaseException) -> bool:
         """Discard what was recorded for `error`. Returns whether it was the last one recorded."""
@@ -88,6 +94,7 @@ def install(escaped: Escaped) -> None:
     The hooks of the graphs see what compiled code raises when called, and what is compiled during a backward.
     """
     watch_backward(escaped)
+    watch_threads(escaped)
     convert_frame: Any = importlib.import_module("torch._dynamo.convert_frame")
     original = convert_frame.CatchErrorsWrapper.__call__
 
@@ -123,6 +130,18 @@ def watch_backward(escaped: Escaped) -> None:
 
     for owner in (autograd, autograd.graph):
         setattr(owner, name, run)
+
+
+def watch_threads(escaped: Escaped) -> None:
+    """Make `escaped` record if a thread of the program ends with what left the compiler: Python only prints that."""
+    original = threading.excepthook
+
+    @functools.wraps(original)
+    def hook(args: threading.ExceptHookArgs, /) -> None:
+        escaped.note_end_of_thread(args.exc_value)
+        original(args)
+
+    threading.excepthook = hook
 
 
 def _watch(owner: Any, name: str, escaped: Escaped) -> None:

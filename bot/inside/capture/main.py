@@ -82,6 +82,7 @@ def main(arguments: list[str]) -> None:
     finally:
         facts["calls"] = tracker.calls
         facts["behind"] = "" if errors else behind
+        facts["threaded"] = tracker.escaped.ended_thread
         facts["tolerance"] = tracker.child.tolerance
         facts["again"] = tracker.again
         facts["pooled"] = kernel_pool.is_in_use()

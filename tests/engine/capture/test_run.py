@@ -135,6 +135,7 @@ OWN = 'Traceback (most recent call last):\n  File "/a/fail.py", line 40, in <mod
         ({"status": "raised", "text": OWN.format("RuntimeError: model"), "behind": OF_COMPILER}, "", "", True),
         ({"status": "raised", "text": OF_COMPILER}, "", "", False),
         ({"status": "raised", "text": OWN.format("AssertionError: Unsupported")}, "", "", False),
+        ({"status": "raised", "text": OWN.format("AssertionError: no result"), "threaded": True}, "", "", False),
         ({"status": "ok", "exit": 0}, "", "", False),
     ],
 )
@@ -157,7 +158,7 @@ def test_what_the_program_caught_is_its_failure_where_it_ended_for_that(
     # what one that ended well lived with is told
     assert found.caught == ("exception in dynamo: Unsupported: no frames" if own.outcome.status == "ok" else "")
     # whether it failed for that can be seen by running it without
-    behind = own.outcome.status == "raised" and "serving failed" in own.outcome.text
+    behind = own.outcome.status == "raised" and ("serving failed" in own.outcome.text or (facts or {}).get("threaded") is True)
     assert found.behind == (OF_COMPILER if behind else "")
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.inside.capture import escaped as module
-from bot.inside.capture.escaped import Escaped, whole_text
+from bot.inside.capture.escaped import Escaped, watch_threads, whole_text
 from bot.inside.protocol import ESCAPED_FILE
 
 COMPILER = "/v/site-packages/torch/_dynamo/convert_frame.py"
@@ -74,6 +75,30 @@ def test_the_last_one_can_be_forgotten(tmp_path: Path) -> None:
     assert escaped.forget(last)
     assert written(tmp_path) is None
     assert not escaped.forget(last)
+
+
+def test_a_thread_that_nobody_waits_for_may_end_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    escaped, told = Escaped(str(tmp_path)), list[object]()
+    monkeypatch.setattr(threading, "excepthook", lambda given: told.append(given.exc_type))
+    watch_threads(escaped)
+
+    def ends(note: bool) -> bool:
+        def work() -> None:
+            if note:
+                with escaped.noted():
+                    raise KeyError("x")
+            raise ValueError
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        return escaped.ended_thread
+
+    assert not ends(note=False)
+    assert ends(note=True)
+    assert told == [ValueError, KeyError]  # which the program sees as before
+    escaped.note(compiled())  # a later one, which it catches
+    assert not escaped.ended_thread
 
 
 def test_in_a_process_that_the_program_started_a_listener_is_told_instead(tmp_path: Path) -> None:
