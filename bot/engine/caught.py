@@ -67,7 +67,7 @@ def passes(found: Capture, without: Outcome) -> str:
     # an error that the compiler swallows is a failure only if the program expects it; nothing is known about its other assertions
     asserts = "; a program that asserts this can be minimized" if without.raised else ""
     asserts = f", but not without the compiler: {ended}{asserts}" if ended else ""
-    # a test of what the compiler rejects ends well; so does a script that prints the error, or that only loses a thread to it
+    # a test of what the compiler rejects ends well; so does a script that prints the error
     lives = f", though it went on after what the compiler raised ({found.caught}): a program that ends with that can be minimized"
     if found.swallows:
         lives = f", though Dynamo swallowed what the compiler raised ({found.caught}): without suppress_errors it can be minimized"

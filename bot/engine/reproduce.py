@@ -199,6 +199,7 @@ class Intake:
                 break
             self.progress.step(f"it passed: once more, run {runs} of {MOST_RUNS}")
             again = self._alone(found, own) if runs == 2 else self._capture("again", own)
+            again = again.as_it_ended(self.options.target.name) if without.raised else again
             if again.outcome.cut or again.outcome.status == "infra":
                 break  # it did not get its time, or did not run at all
             if again.signature is not None:

@@ -151,6 +151,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
         later: tuple[Region, ...] | None = None,
         strictly: tuple[Region, ...] = (),
         synchronous: tuple[Region, ...] = (),
+        lives: Outcome | None = None,
         **options: Any,
     ) -> Intake:
         script = tmp_path / "fail.py"
@@ -170,7 +171,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
             regions = regions or (synchronous if watch.synchronous else ())
             return Capture(
                 outcome=outcome, signature=signature, own_verdict=own, own_code=code, regions=regions, versions={}, log=script,
-                errors=errors, again=later is not None,
+                errors=errors, again=later is not None, ended=lives if signature else None,
             )  # fmt: skip
 
         monkeypatch.setattr("bot.engine.reproduce.capture", captured)
@@ -749,6 +750,16 @@ def test_a_program_that_passed_is_asked_again(intake: Callable[..., Intake]) -> 
     with pytest.raises(Ended, match="the program passes here in 5 runs") as ended:
         intake([PASSED] * 5, [PASSED], accuracy="off").run()
     assert ended.value.code == "passes"
+
+
+def test_what_eager_raises_too_is_no_failure_of_a_program_that_lives_on(intake: Callable[..., Intake]) -> None:
+    """It loses only a thread to it, with the compiler and without, in each run."""
+    control = PASSED.model_copy(update={"raised": 1})
+    with pytest.raises(Ended, match="the program passes here in 5 runs") as ended:
+        intake([RAISED] * 5, [control], alone=PASSED, lives=PASSED, accuracy="off").run()
+    assert ended.value.code == "passes"
+    found = intake([RAISED], [PASSED], lives=PASSED, accuracy="off").run()
+    assert found.failure.exception == ("InternalTorchDynamoError",)
 
 
 def test_a_program_that_passed_and_was_then_cut_off_does_not_hang(intake: Callable[..., Intake]) -> None:

@@ -205,7 +205,7 @@ def _brought_back(
         beside=tuple(facts.get("beside", ())),
         looked=tuple(facts.get("looked", ())),
         behind=escaped[0] if escaped and in_own_words and not judges else "",
-        caught=escaped[1].line() if escaped and outcome.status == "ok" else "",
+        caught=escaped[1].line() if escaped and "ok" in (outcome.status, ended.status) else "",
         test=facts.get("test", ""),
         again=facts.get("again", False),
         pooled=facts.get("pooled", False),
@@ -231,15 +231,17 @@ def _caught(outcome: Outcome, facts: RunFacts | None, out: Path, script: str) ->
     """The compiler's exception as the end of a program that caught it and then failed with an error of its own; else `outcome`.
 
     The program's error has to follow from the exception: it was raised while that was handled, or names its class or its message. A program
-    that exits with only a status gives no reason, so it is taken to exit because of the last exception that it got from the compiler.
+    that exits with only a status gives no reason, so it is taken to exit because of the last exception that it got from the compiler. What
+    ended a thread was caught by nobody, and does not show in how the program ends.
     """
-    if outcome.status not in ("exit", "raised"):
+    died = outcome.status == "ok" and facts is not None and facts.get("threaded", False)
+    if outcome.status not in ("exit", "raised") and not died:
         return outcome
     text = facts.get("behind", "") if facts else ""
     if not text and (escaped := _left_compiler(out, script)):
         last, of_compiler = escaped
         # `os._exit` leaves no facts, whatever was printed before
-        left = outcome.status == "exit" or facts is None
+        left = died or outcome.status == "exit" or facts is None
         text = last if left or _names(outcome, of_compiler, script) else ""
     return outcome.model_copy(update={"status": "raised", "text": text}) if text else outcome
 

@@ -137,6 +137,7 @@ OWN = 'Traceback (most recent call last):\n  File "/a/fail.py", line 40, in <mod
         ({"status": "raised", "text": OWN.format("AssertionError: Unsupported")}, "", "", False),
         ({"status": "raised", "text": OWN.format("AssertionError: no result"), "threaded": True}, "", "", False),
         ({"status": "ok", "exit": 0}, "", "", False),
+        ({"status": "ok", "exit": 0, "threaded": True}, "", "", True),
     ],
 )
 def test_what_the_program_caught_is_its_failure_where_it_ended_for_that(
