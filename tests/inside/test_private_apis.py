@@ -71,6 +71,9 @@ TABLE = [
     *rows("torch._inductor.async_compile", "AsyncCompile.triton(self, kernel_name, source_code)", "AsyncCompile.use_process_pool"),
     *rows("torch._inductor.async_compile", "CompiledTritonKernels.remove_future(kernel_src)", "LambdaFuture(result_fn)"),
     *rows("torch._inductor.config", "patch", "compile_threads"),
+    # kernels in one configuration
+    *rows("torch._inductor.runtime.triton_heuristics", "cached_autotune(size_hints, configs, triton_meta, heuristic_type)"),
+    *rows("torch._inductor.runtime.hints", "HeuristicType.USER_AUTOTUNE", "HeuristicType.TEMPLATE"),
     # comparisons
     *rows("torch._dynamo.debug_utils", "clone_inputs_retaining_gradness(example_inputs)", "cast_to_fp64(model, inputs)"),
     *rows("torch._dynamo.testing", "requires_bwd_pass(out)", "reduce_to_scalar_loss(out)"),
