@@ -22,7 +22,8 @@ def shown(result: Result, repro: Path, out: Path) -> str:
         rows.append(excerpt(repro.read_text(encoding="utf-8"), str(out / repro.name)))
     # not part of the reason: others repeat that, and this is an option of the command line
     resumed = result.status == "error" and result.signature is not None and result.ended_by != "fixed_point"
-    reason = f": {result.reason}{'; --resume goes on from here' if resumed else ''}" if result.reason else ""
+    hint = "; --resume goes on from here" if resumed and "--budget" not in (result.reason or "") else ""
+    reason = f": {result.reason}{hint}" if result.reason else ""
     rows.append(f"{result.status} (ended by: {result.ended_by}){reason}")
     for other in result.evidence.elsewhere:
         version = other.versions.get("torch", "no torch")

@@ -123,7 +123,8 @@ class Job:
         ending = self._ending()
         with contextlib.suppress(OSError):
             self.space.keep_dump()
-        ended_by = self._found.ended_by(self.budget.ended_by if self.budget.is_spent else "fixed_point", proven=ending.status != "error")
+        cut = self.budget.is_spent or ending.code == "budget"  # a first run has a part of the budget only
+        ended_by = self._found.ended_by(self.budget.ended_by if cut else "fixed_point", proven=ending.status != "error")
         code = "budget" if ending.status == "reproduced" and ended_by == "budget" else ending.code
         ending = replace(ending, ended_by=ended_by, code=code)
         result = resumed(earlier, self._result(self._found, ending))

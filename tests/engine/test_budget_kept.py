@@ -43,6 +43,7 @@ def test_a_job_ends_with_its_budget(tmp_path: Path, hanging: tuple[str, ...], st
     assert time.monotonic() - started < BUDGET + BEYOND
     assert result is not None
     assert (result.status, result.reason_code) == (status, code), result.reason
+    assert code != "budget" or result.ended_by == "budget"
 
 
 def test_a_script_that_fails_otherwise_alone_was_not_asked_before_the_budget_ended(tmp_path: Path) -> None:

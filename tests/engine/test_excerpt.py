@@ -74,9 +74,10 @@ def test_only_a_terminal_is_told_of_an_option_of_the_command_line(tmp_path: Path
     cut = Result(status="error", ended_by="budget", signature=failure, reason="out of time after 0 of 3 fresh runs")
     said = shown(cut, tmp_path / "repro.py", Path("out"))
     assert said.startswith("error (ended by: budget): out of time after 0 of 3 fresh runs; --resume goes on from here\n")
-    # what ended by itself ends so again
-    again = cut.model_copy(update={"ended_by": "fixed_point"})
-    assert "--resume" not in shown(again, tmp_path / "repro.py", Path("out"))
+    # what ended by itself ends so again, and so does what needs another budget
+    for other in ({"ended_by": "fixed_point"}, {"reason": "one run takes 300 s: too slow; --budget 30m would do"}):
+        again = cut.model_copy(update=other)
+        assert "--resume" not in shown(again, tmp_path / "repro.py", Path("out"))
 
 
 HOSTILE = "no \x1b]0;x\x07 \x9b2J \r::error::x\n::add-mask::y\n ##[group]z"
