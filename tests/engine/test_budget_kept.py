@@ -46,6 +46,13 @@ def test_a_job_ends_with_its_budget(tmp_path: Path, hanging: tuple[str, ...], st
     assert code != "budget" or result.ended_by == "budget"
 
 
+def test_a_refusal_for_want_of_time_is_ended_by_the_budget_that_is_not_spent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bot.engine.job.enough", lambda *_: 600.0)
+    result = Job(_options(tmp_path, ROLES)).run()
+    assert result is not None
+    assert (result.status, result.reason_code, result.ended_by) == ("error", "budget", "budget"), result.reason
+
+
 def test_a_script_that_fails_otherwise_alone_was_not_asked_before_the_budget_ended(tmp_path: Path) -> None:
     """It may read a file of its own, which a search with more time would have written into it."""
     needs = (
