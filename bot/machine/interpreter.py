@@ -44,7 +44,13 @@ def facts_of(python: str, limit: float, ask: Ask) -> dict[str, object]:
     command with a limit in seconds."""
     try:
         run = ask([python, "-c", _ASK], limit)
-        found = json.loads(run.stdout) if run.returncode == 0 else {"error": run.stderr.strip()[-300:]}
+        found = json.loads(run.stdout) if run.returncode == 0 else {"error": _refusal(run.stderr, python)}
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         return {"error": str(error)}
     return found if isinstance(found, dict) else {"error": f"{python} is no Python"}
+
+
+def _refusal(stderr: str, python: str) -> str:
+    """The last thing that `python` wrote to `stderr`. A program that only repeats its arguments is no Python."""
+    last = stderr.strip().rpartition("\n")[2]
+    return f"{python} is no Python" if "json.dumps" in last else last[-300:]

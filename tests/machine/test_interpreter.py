@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -42,3 +44,22 @@ def test_nothing_is_told_of_what_is_not_there(tmp_path: Path, monkeypatch: pytes
     found = interpreter.facts_of(sys.executable, interpreter.LIMIT, ask)
     assert "warned" not in found
     assert "visible" not in found
+
+
+def test_a_program_that_repeats_its_arguments_is_no_python() -> None:
+    """As `ls` does."""
+
+    def quoting(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[str]:
+        said = " ".join(repr(word) for word in command)
+        return subprocess.CompletedProcess(command, 2, "", f"ls: cannot access {said}: File name too long\n")
+
+    assert interpreter.facts_of("/bin/ls", 1.0, quoting) == {"error": "/bin/ls is no Python"}
+
+
+def test_the_last_line_says_why_an_interpreter_does_not_start() -> None:
+    said = "Could not find platform libraries\nModuleNotFoundError: No module named 'encodings'\n"
+
+    def broken(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1, "", said)
+
+    assert interpreter.facts_of("python", 1.0, broken) == {"error": "ModuleNotFoundError: No module named 'encodings'"}
