@@ -163,8 +163,10 @@ class Job:
             code = "budget" if self.budget.should_continue() else None
             return Ending(self._found.status(runs), reason=self._cut_short(self._found), code=code)
         except (PoolError, NoSandbox, OSError) as error:
-            self._fall_back()
             said = str(error)
+            if (status := self._found.status(runs)) != "error":  # proven: only what is said beside it is missing
+                return Ending(status, reason=f"what explains the repro was not found out: {said}", code=self._found.code(status))
+            self._fall_back()
             broken = said if isinstance(error, (PoolError, NoSandbox)) else "the disk is full" if error.errno in FULL else None
             return Ending("error", reason=said, machine_fault=broken, code="machine_fault" if broken else "internal")
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user

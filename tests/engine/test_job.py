@@ -1,0 +1,111 @@
+"""The parts of a job in their order, with stand-ins for all that runs a program."""
+
+from __future__ import annotations
+
+import errno
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.engine import job
+from bot.engine.capture.region import Capture
+from bot.engine.explain import Explainer
+from bot.engine.job import Job
+from bot.engine.options import Options
+from bot.engine.proof import Prover
+from bot.engine.state import Proof, Reproduction, SearchResult
+from bot.engine.target import Target
+from bot.failure.outcome import Outcome
+from bot.models.failure import Kind, Phase, Signature, Stage
+from bot.models.result import Result, Rule, VerificationFacts
+from bot.sandbox.sandbox import NoSandbox
+from bot.workers.pool import PoolError
+
+FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("KeyError",), message="no")
+LEFT = "f()\n"
+
+
+class IdlePool:
+    """Nothing is asked of it."""
+
+    memory = 0
+
+    def __init__(self, *_: object, **__: object) -> None:
+        pass
+
+    def __enter__(self) -> IdlePool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def start(self) -> None:
+        pass
+
+
+class ShortSearch:
+    """Finds one line at once."""
+
+    oracle = None
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def begin(self) -> None:
+        pass
+
+    def run(self) -> SearchResult:
+        return SearchResult(Stage.SOURCE, LEFT, Rule(), reference=FAILURE, fixed_point=True)
+
+
+@pytest.fixture
+def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program that fails and is reduced to one line, which is proven."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "fail.py"
+    path.write_text("g()\nf()\n")
+    capture = Capture(outcome=Outcome(status="raised", seconds=1.0), signature=FAILURE, regions=(), versions={}, log=tmp_path)
+    seen = Reproduction(capture=capture, failure=FAILURE, source=None, original=path.read_text(), hang_after=60.0)
+
+    def proof(_: Prover, found: SearchResult, runs: int) -> Proof:
+        return Proof(found.final(), VerificationFacts(runs=runs, same=runs, eager="passes"))
+
+    monkeypatch.setattr(job, "Pool", IdlePool)
+    monkeypatch.setattr(job, "Search", ShortSearch)
+    monkeypatch.setattr(job, "first_that_fails", lambda options, *_: (options, seen))
+    monkeypatch.setattr(job.facts, "of_machine", lambda _: {})
+    monkeypatch.setattr(Prover, "proof", proof)
+    return path
+
+
+def run(script: Path, **more: Any) -> Result:
+    result = Job(replace(Options(Target(script, None, ()), sys.executable, script.parent / "out", sandbox=False), **more)).run()
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize("room", [1, 9], ids=["after the proof", "beside it"])
+@pytest.mark.parametrize(
+    "broken",
+    [PoolError("the worker's parent keeps dying"), NoSandbox("the sandbox lacks seccomp here"), OSError(errno.ENOSPC, "no room")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_is_proven_stays_proven_whatever_becomes_of_its_explanation(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], broken: Exception, room: int
+) -> None:
+    def breaks(*_: object) -> None:
+        raise broken
+
+    monkeypatch.setattr(Explainer, "of", breaks)
+    monkeypatch.setattr(job, "at_once", lambda _: room)
+    result = run(script)
+    assert (result.status, result.ended_by, result.exit_status) == ("minimized", "fixed_point", 0)
+    assert (result.machine_fault, result.reason_code) == (None, None)
+    assert result.reason == f"what explains the repro was not found out: {broken}"
+    assert (result.files.repro, result.verification.same) == ("repro.py", 3)
+    written = Result.model_validate_json((script.parent / "out" / "result.json").read_text())
+    assert written.model_copy(update={"timing": result.timing}) == result
+    assert capsys.readouterr().out.startswith("# exception in dynamo: KeyError: no\n")
