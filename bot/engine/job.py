@@ -213,6 +213,7 @@ class Job:
         if why := self.options.unusable or (script is not None and unreadable(script, self.options.python)):
             raise Ended("error", "not_understood", why)
         pool.start()
+        self.progress.say(f"sandbox: {', '.join(self._box.known_layers) or 'none'}")
         self._versions.update(facts.of_machine(ask))
         first = of_first_runs(self.options, self.budget)
 

@@ -16,12 +16,12 @@ from bot.engine.explain import Explainer
 from bot.engine.job import Job
 from bot.engine.options import Options
 from bot.engine.proof import Prover
-from bot.engine.state import Proof, Reproduction, SearchResult
+from bot.engine.state import Explanation, Proof, Reproduction, SearchResult
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Result, Rule, VerificationFacts
-from bot.sandbox.sandbox import NoSandbox
+from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers.pool import PoolError
 
 FAILURE = Signature(kind=Kind.EXCEPTION, phase=Phase.DYNAMO, exception=("KeyError",), message="no")
@@ -85,6 +85,19 @@ def run(script: Path, **more: Any) -> Result:
     result = Job(replace(Options(Target(script, None, ()), sys.executable, script.parent / "out", sandbox=False), **more)).run()
     assert result is not None
     return result
+
+
+@pytest.mark.parametrize(("layers", "said"), [(("landlock", "seccomp"), "sandbox: landlock, seccomp"), ((), "sandbox: none")])
+def test_the_layers_that_are_on_are_said(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], layers: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.setattr(Sandbox, "known_layers", layers)
+    monkeypatch.setattr(Explainer, "of", lambda *_: Explanation())
+    assert run(script).sandbox == layers
+    lines = capsys.readouterr().err.splitlines()
+    # nothing of the program has run yet
+    assert lines[1].endswith(f" s] {said}")
+    assert lines[0].endswith(f"a Python script of 2 lines, run with {sys.executable}")
 
 
 @pytest.mark.parametrize("room", [1, 9], ids=["after the proof", "beside it"])
