@@ -16,7 +16,7 @@ from bot import __version__
 from bot.engine.inputs.taken import ACCEPTED
 from bot.engine.workspace import FULL
 from bot.models.failure import Stage
-from bot.models.result import EXIT_STATUS, UNUSABLE, InputTaken
+from bot.models.result import EXIT_STATUS, UNUSABLE, InputTaken, TakenAs
 from bot.units import cuda_arch, duration, or_auto, positive, versions
 
 if TYPE_CHECKING:
@@ -259,10 +259,13 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
             grammar.error(str(error))
         if target.script is not None and not os.path.isfile(target.script):
             grammar.error(f"there is no file {target.script}")
+        _refuse_what_says_nothing(grammar, arguments, "command")
         return {"target": target if target.script is None else replace(target, script=target.script.resolve())}
     path: Path = arguments.script
     if not os.path.exists(path):
         grammar.error(f"there is no file {path}")
+    if arguments.inputs is not None and not os.path.isfile(arguments.inputs):
+        grammar.error(f"there is no file {arguments.inputs}")
     try:
         target, found = prepare.prepared(path, tuple(rest), arguments.python, scratch, arguments.graph, arguments.inputs)
     except taken.NotUnderstood as error:
@@ -271,6 +274,7 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
             raise SystemExit(UNUSABLE) from None
         why = _storable(f"{path.name} looks like {error}")
         return {"target": Target(path.resolve(), None, ()), "taken": InputTaken(taken_as="script", detail=why), "unusable": why}
+    _refuse_what_says_nothing(grammar, arguments, found.taken_as)
     if found.text is None:
         return {"target": target}
     if found.taken_as == "notebook":
@@ -287,6 +291,15 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
         "then": found.then,
         "otherwise": found.otherwise,
     }
+
+
+def _refuse_what_says_nothing(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, taken_as: TakenAs) -> None:
+    """Refuse an option that says nothing about an input of this sort, instead of leaving it out silently."""
+    what = taken_as.replace("_", " ")
+    if arguments.graph is not None and taken_as in ("script", "command", "notebook"):
+        grammar.error(f"--graph is for an X that holds graphs, and this is a {what}")
+    if arguments.inputs is not None and taken_as not in ("exported_program", "package"):
+        grammar.error(f"--inputs is for an exported program, and this is a {what}")
 
 
 def _storable(text: str) -> str:
