@@ -89,7 +89,7 @@ def parser() -> argparse.ArgumentParser:
 
     doctor = commands.add_parser("doctor", help="say what this machine can do", allow_abbrev=False)
     doctor.add_argument("--python", default=sys.executable, metavar="PATH", help="the interpreter with your torch (default: this one)")
-    doctor.add_argument("--github", action="store_true", help="check a repository's setup instead, from inside a run of its workflow")
+    doctor.add_argument("--github", action="store_true", help="check the setup of the repository that GITHUB_REPOSITORY names instead")
     return top
 
 
