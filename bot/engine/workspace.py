@@ -139,13 +139,17 @@ class Workspace:
 
     def bring_exported(self, place: Path) -> None:
         """Bring the exported program, which a worker wrote into the directory `place`, into the work directory until its script is
-        proven."""
+        proven. That of another script goes, even if this one has none."""
         for path in (self.exported, self.exported_text):
+            (self.work / path.name).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 copy_plain_file(place / path.name, self.work / path.name)
 
     def publish(self, *, exported: bool, kernel: str | None) -> None:
-        """Put the `exported` program, if there is one, and the script of the `kernel` next to the repro that they belong to."""
+        """Put the `exported` program, if there is one, and the script of the `kernel` next to the repro that they belong to. Those of an
+        earlier repro go."""
+        for path in (self.exported, self.exported_text, self.kernel):
+            path.unlink(missing_ok=True)
         for path in (self.exported, self.exported_text) if exported else ():
             with contextlib.suppress(OSError):
                 os.replace(self.work / path.name, path)

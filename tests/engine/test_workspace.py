@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bot.engine.workspace import NotOurs, Workspace
+from bot.engine.workspace import NotOurs, Workspace, sha256_of
 from bot.models.result import Result
 
 
@@ -104,6 +104,28 @@ def test_only_what_this_job_wrote_is_named(tmp_path: Path) -> None:
     assert space.kernel.read_text() == "x = 1\n"
     assert space.files(repro=True, exported=False, kernel=True).kernel == "kernel.py"
     assert space.files(repro=True, exported=False, kernel=False).kernel is None
+
+
+@pytest.mark.parametrize("before", ["published", "brought"])
+def test_the_exported_program_of_another_repro_goes(tmp_path: Path, before: str) -> None:
+    """An earlier run's, or that of a script that was not proven, where this repro's module cannot be exported."""
+    space = used(tmp_path / "out")
+    place = tmp_path / "worker"
+    place.mkdir()
+    for path in (space.exported, space.exported_text):
+        (place / path.name).write_text("another")
+    space.bring_exported(place)
+    if before == "published":
+        space.publish(exported=True, kernel="x = 1\n")
+        assert {space.exported.read_text(), space.exported_text.read_text()} == {"another"}
+    for path in place.iterdir():
+        path.unlink()
+    space.bring_exported(place)
+    space.publish(exported=True, kernel=None)
+    found = space.files(repro=True, exported=True, kernel=False)
+    assert (found.exported_program, found.exported_text, found.sha256) == (None, None, {"repro.py": sha256_of(space.repro)})
+    assert not {"exported_program.pt2", "exported_program.txt", "kernel.py"} & names(space.root)
+    assert "notes.txt" in names(space.root)
 
 
 def test_the_result_is_written_whole(tmp_path: Path) -> None:
