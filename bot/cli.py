@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -257,15 +257,14 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
             target = target_of_command(arguments.command)
         except CommandError as error:
             grammar.error(str(error))
-        if target.script is not None and not os.path.isfile(target.script):
-            grammar.error(f"there is no file {target.script}")
+        if target.script is not None:
+            _refuse_unreadable(grammar, target.script, os.path.isfile)
         _refuse_what_says_nothing(grammar, arguments, "command")
         return {"target": target if target.script is None else replace(target, script=target.script.resolve())}
     path: Path = arguments.script
-    if not os.path.exists(path):
-        grammar.error(f"there is no file {path}")
-    if arguments.inputs is not None and not os.path.isfile(arguments.inputs):
-        grammar.error(f"there is no file {arguments.inputs}")
+    _refuse_unreadable(grammar, path, os.path.exists)
+    if arguments.inputs is not None:
+        _refuse_unreadable(grammar, arguments.inputs, os.path.isfile)
     try:
         target, found = prepare.prepared(path, tuple(rest), arguments.python, scratch, arguments.graph, arguments.inputs)
     except taken.NotUnderstood as error:
@@ -291,6 +290,17 @@ def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest
         "then": found.then,
         "otherwise": found.otherwise,
     }
+
+
+def _refuse_unreadable(grammar: argparse.ArgumentParser, path: Path, is_there: Callable[[Path], bool]) -> None:
+    if not is_there(path):
+        grammar.error(f"there is no file {path}")
+    if not path.is_file():
+        return  # opening a pipe would wait for its writer
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        grammar.error(f"{path} cannot be read: {error.strerror}")
 
 
 def _refuse_what_says_nothing(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, taken_as: TakenAs) -> None:

@@ -308,6 +308,26 @@ def test_unusable_arguments(asked: list[Options], script: str, capsys: Any, argu
     assert asked == []
 
 
+@pytest.mark.parametrize("words", [["fail.py"], ["--command", "python fail.py"], ["m.pt2", "--inputs", "fail.py"]])
+def test_what_may_not_be_read_is_an_unusable_argument(
+    asked: list[Options], script: str, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    Path("m.pt2").touch()
+    opened = Path.open
+
+    def refused(path: Path, *given: Any, **named: Any) -> Any:
+        if path.name == script:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return opened(path, *given, **named)
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(SystemExit) as ended:
+        main(["run", *words])
+    assert ended.value.code == 2
+    assert "fail.py cannot be read: Permission denied" in capsys.readouterr().err
+    assert asked == []
+
+
 def test_version(capsys: Any) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
