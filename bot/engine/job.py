@@ -221,8 +221,9 @@ class Job:
             warm = warm_control(pool, options)
             return Intake(options, self.space, self.progress, self._cache, first, self._box, warm, made).run()
 
-        self.options, reproduction = first_that_fails(self.options, run, self._box, self.budget)
-        self._found = Findings(reproduction.original, reproduction)
+        with self._timed("capture_seconds"):
+            self.options, reproduction = first_that_fails(self.options, run, self._box, self.budget)
+        self._found = replace(self._found, original=reproduction.original, reproduction=reproduction)
         pool.memory = memory_for(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
         self.options = replace(self.options, jobs=self.options.jobs or candidates_at_once(reproduction.failure))
         self.progress.say(reproduction.failure.line())
@@ -269,18 +270,16 @@ class Job:
             return ScriptOracle(Judge(pool, self.budget, limits), ledger, criterion)
 
         search = Search(self.options, reproduction, self._trail, new_oracle, self.progress)
-        started = time.monotonic()
-        if search.begin() is None and reproduction.own_end is not None:
+        with self._timed("search_seconds"):
+            start = search.begin()
+        if start is None and reproduction.own_end is not None:
             # no graph is wrong on its own: the program says how it fails
             reproduction = replace(reproduction, failure=reproduction.own_end, own_end=None)
             self._found = replace(self._found, reproduction=reproduction)
             return self._reduced(reproduction, pool, ledger)
         self.budget.reserve = reserve(self.options, reproduction)
-        try:
-            with confirmer:
-                result = self._trail.rescued(search.run, self.space.keep_traceback)
-        finally:
-            self._found = replace(self._found, search_seconds=self._found.search_seconds + time.monotonic() - started)
+        with self._timed("search_seconds"), confirmer:
+            result = self._trail.rescued(search.run, self.space.keep_traceback)
         return prover, search, result
 
     def _on_confirmed(self, step: SearchResult, position: int) -> None:
@@ -376,6 +375,15 @@ class Job:
             return f"{why} before the program was seen to fail"
         done = f"{found.verification.same} of {self.options.verify_runs}"
         return found.reason_if_unverified(f"{why} after {done} fresh runs", self.options.verify_runs)
+
+    @contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        """Add the time of a part of the job to that field of the findings, however it ends."""
+        started = time.monotonic()
+        try:
+            yield
+        finally:
+            self._found = replace(self._found, **{part: getattr(self._found, part) + time.monotonic() - started})
 
     @contextmanager
     def _signals(self) -> Iterator[None]:

@@ -176,7 +176,8 @@ class Explanation:
 class Findings:
     """All parts, each None until the job has come that far.
 
-    `original` is the user's script; None for a command. `search_seconds` is the time of the search, whatever it found.
+    `original` is the user's script; None for a command. `capture_seconds` is the time of the first runs, and `search_seconds` that of the
+    search, whatever they showed.
     """
 
     original: str | None
@@ -184,6 +185,7 @@ class Findings:
     search: SearchResult | None = None
     proof: Proof | None = None
     explanation: Explanation = Explanation()
+    capture_seconds: float = 0.0
     search_seconds: float = 0.0
 
     @property
@@ -287,7 +289,7 @@ class Findings:
     def timing(self) -> Timing:
         """Seconds spent in each part."""
         return Timing(
-            capture=round(self.reproduction.seconds, 3) if self.reproduction else 0.0,
+            capture=round(max(self.capture_seconds, self.reproduction.seconds if self.reproduction else 0.0), 3),
             search=round(self.search_seconds, 3),
             verification=round(self.proof.seconds, 3) if self.proof else 0.0,
             evidence=round(self.explanation.seconds, 3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from bot.engine import job
 from bot.engine.capture.region import Capture
 from bot.engine.explain import Explainer
 from bot.engine.job import Job
-from bot.engine.options import Options
+from bot.engine.options import Ended, Options
 from bot.engine.proof import Prover
 from bot.engine.state import Explanation, Proof, Reproduction, SearchResult
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Result, Rule, VerificationFacts
+from bot.reduce.candidate import BudgetSpent
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers.pool import PoolError
 
@@ -98,6 +100,28 @@ def test_the_layers_that_are_on_are_said(
     # nothing of the program has run yet
     assert lines[1].endswith(f" s] {said}")
     assert lines[0].endswith(f"a Python script of 2 lines, run with {sys.executable}")
+
+
+def test_a_search_that_finds_no_beginning_took_time(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def begin(_: ShortSearch) -> None:
+        time.sleep(0.2)
+        raise BudgetSpent
+
+    monkeypatch.setattr(ShortSearch, "begin", begin)
+    result = run(script)
+    assert (result.status, result.reason_code) == ("error", "budget")
+    assert result.timing.search == result.reduction.seconds >= 0.2
+
+
+def test_the_runs_of_a_program_that_is_refused_took_time(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def passes(*_: object) -> None:
+        time.sleep(0.2)
+        raise Ended("not_reproduced", "passes", "the program passes here")
+
+    monkeypatch.setattr(job, "first_that_fails", passes)
+    result = run(script)
+    assert result.status == "not_reproduced"
+    assert 0.2 <= result.timing.capture <= result.timing.total
 
 
 @pytest.mark.parametrize("room", [1, 9], ids=["after the proof", "beside it"])
