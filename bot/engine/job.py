@@ -166,7 +166,7 @@ class Job:
             said = str(error)
             if (status := self._found.status(runs)) != "error":  # proven: only what is said beside it is missing
                 return Ending(status, reason=f"what explains the repro was not found out: {said}", code=self._found.code(status))
-            self._fall_back()
+            self._fall_back(said)
             broken = said if isinstance(error, (PoolError, NoSandbox)) else "the disk is full" if error.errno in FULL else None
             return Ending("error", reason=said, machine_fault=broken, code="machine_fault" if broken else "internal")
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
@@ -195,16 +195,14 @@ class Job:
             if why is not None:
                 raise Ended("error", "machine_fault", f"--cuda-arch {arch}: {why}", machine_fault="no compiling for an absent GPU")
 
-    def _fall_back(self) -> None:
-        """Describe what is on disk: the last program that a fresh process confirmed or, if there is none, the best one."""
-        if self._found.proof is not None:
-            return
+    def _fall_back(self, fault: str = "") -> None:
+        """Describe what is on disk: the last program that a fresh process confirmed or, if there is none, the best one. The `fault` is what
+        ended the search, unless that was over."""
         best, step = self._found.search or self._trail.best, self._trail.confirmed
-        if step is not None:
-            finished = best is not None and best.fixed_point
-            self._found = replace(self._found, search=replace(step, fixed_point=finished), proof=step.confirmation())
-        else:
-            self._found = replace(self._found, search=best)
+        if self._found.proof is not None or best is None:
+            return
+        known = replace(step or best, fixed_point=best.fixed_point, fault=best.fault or ("" if best.fixed_point else fault))
+        self._found = replace(self._found, search=known, proof=step.confirmation() if step is not None else None)
 
     # --- the parts of the job, in order
 

@@ -19,7 +19,9 @@ from bot.engine.options import Ended, Options
 from bot.engine.proof import Prover
 from bot.engine.state import Explanation, Proof, Reproduction, SearchResult
 from bot.engine.target import Target
+from bot.engine.trail import Trail
 from bot.failure.outcome import Outcome
+from bot.machine import facts
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Result, Rule, VerificationFacts
 from bot.reduce.candidate import BudgetSpent
@@ -53,8 +55,8 @@ class ShortSearch:
 
     oracle = None
 
-    def __init__(self, *_: object) -> None:
-        pass
+    def __init__(self, _options: object, _reproduction: object, trail: Trail, *_: object) -> None:
+        self.trail = trail
 
     def begin(self) -> None:
         pass
@@ -78,7 +80,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(job, "Pool", IdlePool)
     monkeypatch.setattr(job, "Search", ShortSearch)
     monkeypatch.setattr(job, "first_that_fails", lambda options, *_: (options, seen))
-    monkeypatch.setattr(job.facts, "of_machine", lambda _: {})
+    monkeypatch.setattr(facts, "of_machine", lambda _: {})
     monkeypatch.setattr(Prover, "proof", proof)
     return path
 
@@ -111,6 +113,19 @@ def test_a_search_that_finds_no_beginning_took_time(script: Path, monkeypatch: p
     result = run(script)
     assert (result.status, result.reason_code) == ("error", "budget")
     assert result.timing.search == result.reduction.seconds >= 0.2
+
+
+def test_a_search_that_the_machine_ended_did_not_come_to_its_end(
+    script: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def dies(search: ShortSearch) -> None:
+        search.trail.accept(SearchResult(Stage.SOURCE, LEFT, Rule(), reference=FAILURE))
+        raise PoolError("the worker's parent keeps dying")
+
+    monkeypatch.setattr(ShortSearch, "run", dies)
+    result = run(script)
+    assert (result.status, result.reason_code, result.ended_by) == ("error", "machine_fault", "interrupted")
+    assert "the worker's parent keeps dying; --resume goes on from here" in capsys.readouterr().out
 
 
 def test_the_runs_of_a_program_that_is_refused_took_time(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
