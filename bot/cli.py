@@ -155,7 +155,14 @@ def main(argv: Sequence[str] | None = None, edge: Edge | None = None) -> int:
 
     `edge` is how the commands for GitHub reach it; the default is the real one.
     """
-    given = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _done(list(sys.argv[1:] if argv is None else argv), edge)
+    except KeyboardInterrupt:  # a job has its own answer to it
+        sys.stderr.write("torch-minify: interrupted\n")
+        return EXIT_STATUS["error"]
+
+
+def _done(given: list[str], edge: Edge | None) -> int:
     own, rest = (given[: given.index("--")], given[given.index("--") + 1 :]) if "--" in given else (given, [])
     grammar = parser()
     arguments = grammar.parse_args(own)

@@ -328,6 +328,24 @@ def test_what_may_not_be_read_is_an_unusable_argument(
     assert asked == []
 
 
+@pytest.mark.parametrize(
+    ("words", "where"),
+    [
+        (["run", "fail.py"], "bot.engine.inputs.prepare.prepared"),
+        (["verify", "fail.py", "--result", "r.json"], "bot.engine.evidence.verify_command.main"),
+    ],
+)
+def test_ctrl_c_outside_of_a_job(script: str, capsys: Any, monkeypatch: pytest.MonkeyPatch, words: list[str], where: str) -> None:
+    """While a large trace is read, for example; a job has its own answer to it."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(where, interrupted)
+    assert main(words) == 1
+    assert capsys.readouterr().err == "torch-minify: interrupted\n"
+
+
 def test_version(capsys: Any) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
