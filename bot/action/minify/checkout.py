@@ -64,8 +64,12 @@ def _header(server: str, token: str) -> dict[str, str]:
 
 def _git(arguments: list[str], environment: dict[str, str]) -> None:
     try:
-        done = subprocess.run(["git", *arguments], env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
+        # its messages hold names of files as the commit has them: any bytes
+        done = subprocess.run(
+            ["git", *arguments], env=environment, capture_output=True, encoding="utf-8", errors="replace", timeout=LIMIT, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise FetchError(f"git cannot be run: {error}") from error
     if done.returncode != 0:
-        raise FetchError(f"git {'fetch' if 'fetch' in arguments else arguments[0]} failed: {done.stderr.strip()[-300:]}")
+        command = next(word for word in arguments if word in ("init", "fetch", "checkout"))
+        raise FetchError(f"git {command} failed: {done.stderr.strip()[-300:]}")

@@ -40,3 +40,13 @@ def test_one_commit_is_fetched(origin: Path, tmp_path: Path) -> None:
 def test_a_commit_that_is_not_there(origin: Path, tmp_path: Path) -> None:
     with pytest.raises(checkout.FetchError, match="git fetch failed"):
         checkout.fetch(f"file://{origin}", "o/r", "f" * 40, tmp_path / "checkout", "", os.environ)
+
+
+def test_a_name_in_a_commit_that_git_tells_as_it_is(origin: Path, tmp_path: Path) -> None:
+    """Its messages hold names of files unchanged, and these may be any bytes."""
+    path = origin / "o/r"
+    entry = b"100644 blob " + git(path, "rev-parse", "HEAD:file").encode() + b"\t" + b"\xff" * 300 + b"\0"  # longer than a name may be
+    tree = subprocess.run(["git", "-C", str(path), "mktree", "-z"], input=entry, check=True, capture_output=True).stdout.decode().strip()
+    commit = git(path, "commit-tree", tree, "-m", "long")
+    with pytest.raises(checkout.FetchError, match="git checkout failed"):
+        checkout.fetch(f"file://{origin}", "o/r", commit, tmp_path / "checkout", "", os.environ)
