@@ -25,6 +25,8 @@ from bot.action.report.render.markdown import code
 
 # Maximum size of a file as sent and of the program in it, number of files examined, and of members of an archive.
 MOST_SENT, MOST_TEXT, MOST_FILES, MOST_MEMBERS = 16 << 20, 1 << 20, 5, 500
+# Characters of texts that are parsed, in all: a MiB takes a second.
+MOST_PARSED = 8 << 20
 # Maximum size of a packed stream, and number of files named in an answer.
 _MOST_UNPACKED, _MOST_NAMED = 64 << 20, 5
 # After the address of the server; an enterprise may have its own.
@@ -51,6 +53,7 @@ _TARRED, _LOOKED_AT = (".tgz", ".tar.gz"), (".py", ".ipynb", ".json", ".log", ".
 _NO_PROGRAM = "no program that imports torch, no log of `TORCH_TRACE`"
 _EMPTY = "nothing in it is a kind of file that is looked at"
 _TOO_LARGE, _UNREADABLE, _NOT_GIVEN = f"more than {MOST_TEXT >> 20} MiB", "it cannot be read", "GitHub does not give it"
+_NOT_PARSED = "there is too much before it that may be a program: call it `.py`"
 
 ONLY_A_TRACEBACK = (
     "There is a traceback here, but not the program that it came from. Add the program as a Python block, or attach one of these: the "
@@ -85,6 +88,7 @@ class Attachments:
     traceback: bool = field(default=False, init=False)
     _in_vain: list[str] = field(default_factory=list, init=False)
     _left: int = field(default=0, init=False)
+    _parsed: int = field(default=0, init=False)
 
     def find(self, body: str) -> Found | None:
         """The first program attached to `body` where a reader sees it: a script, a notebook, or a structured log.
@@ -95,12 +99,32 @@ class Attachments:
             Refusal: a gist was changed after the request. Attached files cannot be changed.
         """
         for name, text, why in self._texts(body):
-            if text is not None and _is_program(name, text):
+            if text is not None and not (why := self._why_not(name, text)):
                 return Found(text, f"the attached file {name}")
             self.traceback = self.traceback or is_traceback(text or "")
-            said = f"{code(name, 100)} ({why or _NO_PROGRAM})"
+            said = f"{code(name, 100)} ({why})"
             self._in_vain += [said] if said not in self._in_vain else []
         return None
+
+    def _why_not(self, name: str, text: str) -> str:
+        """Why the file `name` with that `text` is not taken; empty if it is."""
+        suffix = name.partition(" in ")[0].rpartition(".")[2]
+        if not text.strip() or len(text) > MOST_TEXT:
+            return _NO_PROGRAM
+        if suffix in ("ipynb", "json"):
+            taken = '"nbformat"' in text and "torch" in text
+        elif _TRACE.search(text):
+            taken = True
+        elif suffix not in ("py", "txt") or not IMPORTS_TORCH.search(text):
+            taken = False
+        elif suffix == "txt":
+            self._parsed += len(text)
+            if self._parsed > MOST_PARSED:
+                return _NOT_PARSED
+            taken = parses(text)
+        else:
+            taken = True
+        return "" if taken else _NO_PROGRAM
 
     def in_vain(self) -> str:
         """What is linked but not a program, and how much was not examined, in sentences; empty if there was nothing."""
@@ -208,13 +232,3 @@ def _decoded(raw: bytes) -> str:
     # as Windows editors and shells write it
     written = "utf-16" if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     return raw.decode(written, "replace").replace("\0", "\ufffd")
-
-
-def _is_program(name: str, text: str) -> bool:
-    kind = name.partition(" in ")[0].rpartition(".")[2]
-    if not text.strip() or len(text) > MOST_TEXT:
-        return False
-    if kind in ("ipynb", "json"):
-        return '"nbformat"' in text and "torch" in text
-    imports = IMPORTS_TORCH.search(text) is not None
-    return _TRACE.search(text) is not None or (imports and (kind == "py" or (kind == "txt" and parses(text))))

@@ -307,3 +307,16 @@ def test_what_was_looked_at_in_vain_is_named(name: str, content: bytes | None, s
     answer = refused(api, "/minify", f"See {FILE}{name}.")
     assert "There is no code to run" in answer
     assert said in answer
+
+
+def test_texts_that_are_no_programs_are_not_parsed_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worst take a second per MiB, and an archive of a megabyte has hundreds of them."""
+    half = b"import torch\n("
+    api = Memory(files={FILE + "a.zip": zipped({"1.txt": half, "2.txt": half, "3.txt": SCRIPT.encode(), "4.txt": b"a note"})})
+    assert only(api, "/minify", FILE + "a.zip").script == SCRIPT
+    monkeypatch.setattr(attachments, "MOST_PARSED", len(half))
+    answer = refused(api, "/minify", FILE + "a.zip")
+    assert "`1.txt in a.zip` (no program that imports torch, no log of `TORCH_TRACE`)" in answer
+    assert "`2.txt in a.zip` (there is too much before it that may be a program: call it `.py`)" in answer
+    assert "`3.txt in a.zip` (there is too much before it that may be a program: call it `.py`)" in answer
+    assert "`4.txt in a.zip` (no program that imports torch, no log of `TORCH_TRACE`)" in answer
