@@ -27,7 +27,7 @@ _LISTED = re.compile(
 _EXIT = re.compile(r"^Got exit code (?P<code>-?\d{1,4})(?: \((?P<signal>SIG[A-Z0-9]{1,10})\))?")
 _HINT = re.compile(
     r"^\s{0,8}(?P<variables>(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} )*)"
-    r"python[\d.]{0,6} (?P<file>[\w./+\\-]{1,300}\.py)(?: (?P<select>-k )?(?P<test>\w[\w.:-]{0,500}))?`?\s*$"
+    r"python[\d.]{0,6} (?P<file>(?!-)[\w./+\\-]{1,300}\.py)(?: (?P<select>-k )?(?P<test>\w[\w.:-]{0,500}))?`?\s*$"
 )
 # A command between words.
 _AMONG_WORDS = re.compile(r"`([^`\n]{1,1000})`")

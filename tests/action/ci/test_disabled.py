@@ -48,6 +48,8 @@ def test_the_command_in_the_error_message() -> None:
         (TITLE, CAPTURED.format("test%2Ftest_pool.py%3A%3ACpuTests%3A%3A"), "test/test_pool.py::CpuTests::test_pool_cpu"),
         (TITLE, CAPTURED.format("test%2Ftest_pool.py%3A%3AGpuTests%3A%3A"), None),
         (TITLE, "    python test/other.py Other.test_pool_cpu", None),
+        # an option of the interpreter is no file
+        (TITLE, "    python -cexit.py CpuTests.test_pool_cpu", None),
         (TITLE, "it is broken", None),
         ("test_pool_cpu (__main__.CpuTests) fails", BODY, None),
     ],
