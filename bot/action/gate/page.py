@@ -55,6 +55,10 @@ _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "
 _REOPENED = frozenset({"a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"})
 _MOST_REOPENED = 50
 _MOST_OPEN = 1_000
+# Elements in which a page writes smaller than around them (GitHub's style sheets; HTML's own for `ruby`). In so many of them there is
+# nothing to see; a block of code is two.
+_SMALLER = frozenset({"sub", "sup", "small", "ruby", "code", "tt", "samp", "kbd", "pre", "h5", "h6"})
+_MOST_SMALLER = 4
 # Of all other elements a page keeps only the words. None of these hides its content.
 _IN_LINES = {"a", "code", "del", "kbd", "q", "s", "samp", "strike", "tt"}
 _KEPT = _IN_LINES | {"blockquote", "br", "details", "div", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"}
@@ -89,13 +93,14 @@ def _sure(page: str) -> str:
     while at >= 0:
         tag = _WHOLE.match(page, at)
         name = (tag[1] or "").lower() if tag else ""
-        if name in _HIDING or (tag is None and _BEGUN.match(page, at)):
+        if name in _HIDING or (tag is None and _BEGUN.match(page, at)) or (name == "rt" and not opened["ruby"]):
             return page[:at]
         change = 0 if not name or name in _VOID else -1 if name.startswith("/") else 1
         if change > 0 or opened[name[1:]]:
             opened[name.removeprefix("/")] += change
             depth += change
-            if depth > _MOST_OPEN or (name in _REOPENED and opened[name] > _MOST_REOPENED):
+            small = sum(opened[each] for each in _SMALLER)
+            if depth > _MOST_OPEN or small > _MOST_SMALLER or (name in _REOPENED and opened[name] > _MOST_REOPENED):
                 return page[:at]
         at = page.find("<", tag.end() if tag else at + 1)
     return page

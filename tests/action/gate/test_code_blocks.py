@@ -127,6 +127,13 @@ HIDDEN = "```python\nimport torch\nhidden = torch.compile\n```\n"
         "[a]: b\n\t<template>\n{}\n",
         "[a]: b\n'<template>\n[^1]:\n'\n{}\n",
         "\ufeff<!--\n\n{}\n-->\n",  # cmark-gfm passes over it, so that a comment begins the line
+        # each is smaller than what is around it: there is nothing to see
+        "<sub>" * 12 + "\n\n{}\n" + "</sub>" * 12,
+        "It fails: <code><tt><samp><small><sup>\n\n{}\n</sup></small></samp></tt></code>\n",
+        "<ruby>" * 6 + "<rt>\n\n{}\n" + "</ruby>" * 6,
+        "<rt>" * 6 + "\n\n{}\n" + "</rt>" * 6,
+        "<pre>" * 12 + "\n\n{}\n" + "</pre>" * 12,
+        "<div><h6>" * 12 + "\n\n{}\n" + "</h6></div>" * 12,
     ],
 )
 def test_code_that_a_page_need_not_show_is_not_taken(html: str) -> None:
@@ -172,6 +179,8 @@ def test_code_beside_a_footnote_is_taken(before: str) -> None:
         "<img width='9' src=\"x\" alt=a>\n\n{}",
         "- `a<b` of <function f at 0x7f>\n- <b>c</b> d\n\n| a |\n|---|\n| <br> b |\n\n[^1]: a\n\n{}",
         "# a\n<class 'x'>\n{}",
+        "<sub><sub>\n\n{}\n</sub></sub>",
+        "<sub><sub><code>a</code></sub></sub> <ruby>b<rt>c<rt>d</ruby>\n" * 20 + "\n{}",
     ],
 )
 def test_code_beside_html_is_taken(html: str) -> None:
