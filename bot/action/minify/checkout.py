@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Mapping
@@ -11,6 +12,8 @@ from pathlib import Path
 
 # Seconds.
 LIMIT = 1800.0
+# How this machine reaches GitHub, as for our own requests.
+_WAY = re.compile(r"(?:https?|no|all)_proxy|GIT_SSL_CA(?:INFO|PATH)", re.IGNORECASE)
 
 
 class FetchError(Exception):
@@ -20,11 +23,12 @@ class FetchError(Exception):
 def fetch(server: str, repository: str, commit: str, where: Path, token: str, environ: Mapping[str, str]) -> None:
     """Check out `commit` of `repository` (owner/name) at `where`, without history and without a remote.
 
-    `server` is the address of GitHub, `token` may read the repository, `environ` names the search path on which git is found. Raises
-    FetchError with git's message.
+    `server` is the address of GitHub, `token` may read the repository, `environ` names the search path on which git is found, and the
+    machine's proxy. Raises FetchError with git's message.
     """
     url = f"{server}/{repository}"
-    environment = {"PATH": environ.get("PATH", os.defpath), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "HOME": os.devnull}
+    environment = {name: value for name, value in environ.items() if _WAY.fullmatch(name)}
+    environment |= {"PATH": environ.get("PATH", os.defpath), "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_NOSYSTEM": "1", "HOME": os.devnull}
     _git(["init", "--quiet", str(where)], environment)
     _git(["-C", str(where), "fetch", "--quiet", "--depth=1", "--no-tags", "--", url, commit], {**environment, **_header(server, token)})
     _git(["-C", str(where), "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", "FETCH_HEAD"], environment)

@@ -50,3 +50,19 @@ def test_a_name_in_a_commit_that_git_tells_as_it_is(origin: Path, tmp_path: Path
     commit = git(path, "commit-tree", tree, "-m", "long")
     with pytest.raises(checkout.FetchError, match="git checkout failed"):
         checkout.fetch(f"file://{origin}", "o/r", commit, tmp_path / "checkout", "", os.environ)
+
+
+def test_git_goes_the_way_to_github_that_the_machine_names(tmp_path: Path) -> None:
+    """Through its proxy, as our own requests do; of everything else in the environment it sees nothing."""
+    told = tmp_path / "told"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/git").write_text(f"#!/bin/sh\nenv >> {told}\n")
+    (tmp_path / "bin/git").chmod(0o755)
+    way = {"https_proxy": "http://proxy:3128", "NO_PROXY": "localhost", "GIT_SSL_CAINFO": "/etc/ca.pem"}
+    others = {"GITHUB_TOKEN": "secret-token", "GIT_TRACE": "1", "GIT_SSL_NO_VERIFY": "1", "LD_PRELOAD": ""}
+    path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
+    checkout.fetch("https://github.com", "o/r", "f" * 40, tmp_path / "checkout", "secret-token", {"PATH": path, **way, **others})
+    seen = told.read_text()
+    for name, value in way.items():
+        assert seen.count(f"{name}={value}\n") == 3
+    assert not [name for name in others if f"\n{name}=" in f"\n{seen}"]
