@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from bot.action.archives import UNREADABLE, beginning
 from bot.action.ci.python_words import HEADER
-from bot.action.gate.code_blocks import IMPORTS_TORCH, Found, parses
+from bot.action.gate.code_blocks import IMPORTS_TORCH, Found, in_utf_8, parses
 from bot.action.gate.page import shown_text
 from bot.action.gate.requests import Refusal
 from bot.action.github.resources import Gist
@@ -100,7 +100,7 @@ class Attachments:
         """
         for name, text, why in self._texts(body):
             if text is not None and not (why := self._why_not(name, text)):
-                return Found(text, f"the attached file {name}")
+                return Found(text if _TRACE.search(text) else in_utf_8(text), f"the attached file {name}")
             self.traceback = self.traceback or is_traceback(text or "")
             said = f"{code(name, 100)} ({why})"
             self._in_vain += [said] if said not in self._in_vain else []

@@ -16,6 +16,9 @@ _PYTHON = re.compile(r"(?:[{.]{0,2}i?py(?:thon)?[0-9.]{0,5}(?:[,:}].*)?|pycon|py
 IMPORTS_TORCH = re.compile(r"^[ \t\f]*(?:import\s+torch\b|from\s+torch\b)", re.MULTILINE)
 # Input in an interpreter session follows its prompts; its output does not.
 _TYPED = re.compile(r"^(>>>|\.\.\.)(?: (.*))?$", re.MULTILINE)
+# A comment that names the encoding of its file (Python's reference, "Encoding declarations").
+_ENCODED = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*(?P<name>[-\w.]+)", re.ASCII)
+_NAMES = re.compile(r"(?<=coding)(?=[:=])")
 _COMPILES = re.compile(r"\b(?:compile|export|aoti?_\w+|_dynamo|_inductor)\b")
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 _MOST_WORDS = 80  # of the visible text of a fold, and of a line
@@ -60,6 +63,18 @@ def _typed(text: str) -> str:
     return "".join(f"{line[2] or ''}\n" for line in _TYPED.finditer(text)) if text.lstrip().startswith(">>>") else ""
 
 
+def in_utf_8(text: str) -> str:
+    """The program `text`, in which no comment names another encoding: it is written as it is shown, so in another one it would be another
+    program."""
+    return "".join(_NAMES.sub(" ", row) if _names_another(row) else row for row in re.split(r"([\r\n])", text))
+
+
+def _names_another(row: str) -> bool:
+    found = _ENCODED.match(row)
+    name = found["name"].lower().replace("_", "-") if found else "utf-8"
+    return name != "utf8" and not f"{name}-".startswith("utf-8-")
+
+
 def _ordinal(index: int) -> str:
     return _ORDINALS[index] if index < len(_ORDINALS) else f"{index + 1}th"
 
@@ -71,14 +86,14 @@ def find(body: str, *, torch_only: bool = False) -> Found | None:
     that was not written to be run: then nothing else will do.
     """
     blocks = code_blocks(body)
-    texts = [_typed(block.text) or block.text for block in blocks]
+    texts = [in_utf_8(_typed(block.text) or block.text) for block in blocks]
     ranks = [_rank(block.language, text) for block, text in zip(blocks, texts, strict=True)]
     best = max(ranks, default=0)
     if best == 0 or (torch_only and best < 3):
         return None
     taken = ranks.index(best)
     block, text, folded = blocks[taken], texts[taken], blocks[taken].fold is not None
-    more = ("" if text == block.text else ", what is behind its prompts") + _out_of_sight(text)
+    more = (", what is behind its prompts" if _typed(block.text) else "") + _out_of_sight(text)
     place = f" in the closed fold “{(block.fold or '')[:_MOST_WORDS] or 'Details'}”" if folded else ""
     if len(blocks) == 1:
         return Found(text, f"the code block{place}{more}" if folded or more else None, folded or bool(more))

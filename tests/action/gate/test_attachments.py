@@ -63,6 +63,8 @@ def refused(api: Memory, comment: str, issue: str = "") -> str:
         (FILE + "trace.log", TRACE.encode(), TRACE, "the attached file trace.log"),
         # as Windows writes them
         (FILE + "bom.py", SCRIPT.encode("utf-8-sig"), SCRIPT, "the attached file bom.py"),
+        # what is decoded here is UTF-8 where it runs, whatever it says
+        (FILE + "c.py", b"# coding: cp1252\n" + SCRIPT.encode(), "# coding : cp1252\n" + SCRIPT, "the attached file c.py"),
         (FILE + "log.txt", TRACE.encode("utf-16"), TRACE, "the attached file log.txt"),
         (FILE + "be.py", b"\xfe\xff" + SCRIPT.encode("utf-16-be"), SCRIPT, "the attached file be.py"),
         (f"https://github.com/{REPO}/files/99/a.zip", ARCHIVE, SCRIPT, "the attached file r.py in a.zip"),

@@ -255,3 +255,24 @@ def test_what_is_out_of_sight_is_looked_for_in_time() -> None:
     for text in (" " * 60_000, "\t" * 60_000, "a " * 30_000, (" " * 90 + "\n") * 600):
         find(f"```python\nimport torch\n{text}\n```\n")
     assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("# -*- coding: utf-7 -*-", "# -*- coding : utf-7 -*-"),
+        (" \t# vim: set fileencoding=utf_7 coding:rot13 :", " \t# vim: set fileencoding =utf_7 coding :rot13 :"),
+        ("# coding: unicode_escape", "# coding : unicode_escape"),
+        ("# coding: utf-8", None),
+        ("# -*- coding: UTF_8-sig -*-", None),
+        ("# recoding", None),
+        ("x = 1  # coding: utf-7", None),  # Python looks at lines that are comments alone
+    ],
+)
+@pytest.mark.parametrize("above", ["", "#!/usr/bin/env python\n", "\n\n\n"])  # the first lines may not be in what is posted
+def test_a_program_is_read_as_the_page_shows_it(line: str, read: str | None, above: str) -> None:
+    """In another encoding a comment may hold code: that of the first ends here by `+AAo-`."""
+    body = above + "{}\nimport torch  # see +AAo-print(1)\ntorch.compile\n"
+    found = find(block(body.format(line)))
+    assert found is not None
+    assert found.text == body.format(read or line)
