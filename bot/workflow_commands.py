@@ -68,8 +68,8 @@ def unseen(line: str) -> str:
 
 
 def _wide(line: str) -> str:
-    # the empty braille cell counts as a letter, and is blank
-    return line.replace("\u2800", " ").expandtabs()
+    # the empty braille cell counts as a letter, and is blank; the blank of Chinese and Japanese is as wide as two
+    return line.replace("\u2800", " ").replace("\u3000", "  ").expandtabs()
 
 
 def harmless(text: str) -> str:

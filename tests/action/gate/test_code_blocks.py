@@ -234,6 +234,7 @@ def test_code_that_a_page_shows_on_a_click_is_taken_and_said_to_be(html: str, no
         ("\t" * 40 + "hidden()", "in line 2: hidden()"),
         ("x = 1" + "\u3000" * 90 + "# hidden", "in line 2: # hidden"),
         ("x = '" + "\u2800" * 90 + "'; hidden()", "in line 2: '; hidden()"),
+        ("x = '" + "\u3000" * 45 + "'; hidden()", "in line 2: '; hidden()"),  # each takes two columns
         ("x = 1 # \u202e hidden", "in line 2: x = 1 # \\u202e hidden"),
         ("x = '\u200b\U000e0041'", "in line 2: x = '\\u200b\\U000e0041'"),
         ("x = 1 \u202e\ny = 1\nz = '\u200b'", "in line 2, and in 1 more line: x = 1 \\u202e"),
