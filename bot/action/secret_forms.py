@@ -33,6 +33,8 @@ _ESCAPED = r"\\{1,15}(?:/|u00(?:2[BbFf]|3[Dd]))"
 _BLOCK = r"(?:[|>][+-]?\n[ \t]{1,12})?"  # of YAML
 _MEANS = rf"{_QUOTE}?\]?[ \t]{{0,12}}\s{{0,3}}(?::=|=>|[=:])\s{{0,3}}{_BLOCK}b?{_QUOTE}?"
 _BESIDE = rf"{_QUOTE}(?:, ?| value=)b?{_QUOTE}"
+# The same in a list of variables, as files of Kubernetes have it.
+_LISTED = rf"{_QUOTE}?,?\s{{0,40}}{_QUOTE}?value{_QUOTE}?\s?:\s{{0,3}}{_QUOTE}?"
 _BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
 # An argument, or a line of a configuration file. Words of languages and of grammars are called tokens as well.
 _NAMED = re.compile(
@@ -40,7 +42,7 @@ _NAMED = re.compile(
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"[A-Za-z0-9+/=-]{{20,2000}}(?={_QUOTE})"
 )
-_IN_URL = re.compile(r"(:(?:\\{0,15}/){2})(?:[^/\s:'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=@)")
+_IN_URL = re.compile(r"(:(?:\\{0,15}/){2})(?:[^/\s:'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=:?@)")
 # Parameters of signed addresses, and addresses that are themselves secret.
 _SIGNED = re.compile(
     r"(?i)((?:[?&;]|\\{1,15}(?:u00|x)26)(?:sig(?:nature)?|token|pwd|private_token|x-(?:amz|goog)-(?:signature|security-token|credential))=)"
@@ -85,7 +87,7 @@ _SECRET_WORDS = (
 # As PyTorch's dumps and a shell's `env` write them. A value without a digit is more likely a name or a word.
 _VARIABLE = re.compile(
     rf"((?<![A-Z0-9_])(?:(?<=setenv )|(?<=ENV )|(?<=set -x )|(?<=set -gx ))[A-Z0-9_]{{0,60}}{_SECRET_WORDS}[ \t]{{1,3}}"
-    rf"|(?<=[a-z]\(){_QUOTE}[A-Z0-9_]{{0,60}}{_SECRET_WORDS}{_BESIDE}|(?<![A-Z0-9_])[A-Z0-9_]{{0,60}}{_SECRET_WORDS}{_MEANS})"
+    rf"|(?<=[a-z]\(){_QUOTE}[A-Z0-9_]{{0,60}}{_SECRET_WORDS}{_BESIDE}|(?<![A-Z0-9_])[A-Z0-9_]{{0,60}}{_SECRET_WORDS}(?:{_MEANS}|{_LISTED}))"
     rf"(?=[^\d\s'\"]{{0,200}}\d)(?:[A-Za-z0-9_/+=.~!@#$%^&*-]{{12,}}|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
 )
 # As configuration files and programs write them; a value that continues as an expression does not count.

@@ -159,6 +159,7 @@ SETTINGS = {
     "GCP key's id": ('"private_key_id": "{}"', _HEX[:40]),
     "password in an address": ("https://bob:{}@example.org/simple", "hunter22hunter"),
     "token in an address": ("git clone https://x-access-token:{}@github.com/o/r", "v" + _MIXED[:39]),
+    "token in an address, with an empty password": ("https://{}:@example.org/o/r", _MIXED[:40]),
     "token alone in an address": ("https://{}@github.com/o/r", _MIXED[:40]),
     "netrc": ("machine example.org login bob password {}", "correcthorse"),
     "Slack hook": ("https://hooks.slack.com/services/{}", "T00000000/B00000000/" + _LETTERS[:24]),
@@ -211,6 +212,8 @@ SETTINGS = {
     # of other languages and tools than Python
     "element of XML": ("<password>{}</password>", _MIXED[:32]),
     "row of a file of .NET": ('<add key="password" value="{}" />', _MIXED[:32]),
+    "variable of a list in JSON": ('{{"name": "GITHUB_TOKEN", "value": "{}"}}', _HEX[:40]),
+    "variable of a list in YAML": ("- name: GITHUB_TOKEN\n  value: {}", _HEX[:40]),
     "arrow": ("'password' => '{}'", _MIXED[:32]),
     "assignment of Go": ('password := "{}"', _MIXED[:32]),
     "csh": ("setenv WANDB_API_KEY {}", _HEX[:40]),
