@@ -213,7 +213,6 @@ SETTINGS = {
     "element of XML": ("<password>{}</password>", _MIXED[:32]),
     "row of a file of .NET": ('<add key="password" value="{}" />', _MIXED[:32]),
     "variable of a list in JSON": ('{{"name": "GITHUB_TOKEN", "value": "{}"}}', _HEX[:40]),
-    "variable of a list in YAML": ("- name: GITHUB_TOKEN\n  value: {}", _HEX[:40]),
     "arrow": ("'password' => '{}'", _MIXED[:32]),
     "assignment of Go": ('password := "{}"', _MIXED[:32]),
     "csh": ("setenv WANDB_API_KEY {}", _HEX[:40]),

@@ -384,6 +384,11 @@ def test_variables_urls_headers_and_keys() -> None:
     assert redact("password: |\n  abcdefgh12345678\nx: 1") == f"password: |\n  {SECRET}\nx: 1"
 
 
+def test_a_variable_of_a_list_with_its_value_in_the_next_line() -> None:
+    text = "- name: GITHUB_TOKEN\n  value: {}\n- name: HF_HOME\n  value: /models/a1b2c3d4e5f6\n"
+    assert redact(text.format("0123456789abcdef0123456789abcdef01234567")) == text.format(SECRET)
+
+
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
