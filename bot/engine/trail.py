@@ -18,7 +18,7 @@ from bot.workers.process import Interrupted
 # A search goes back to before a step that did not fail alone at most this often.
 MOST_SLIPS = 3
 
-Reduction = TypeVar("Reduction")
+_Reduced = TypeVar("_Reduced")
 
 
 class Trail:
@@ -116,7 +116,7 @@ class Trail:
             fault = f"torch-minify itself failed while it searched on: {type(error).__name__}: {error}"
             return replace(best, fixed_point=False, fault=fault)
 
-    def past_slips(self, reduce: Callable[[SearchResult], Reduction], step: SearchResult, reject: Callable[[str], None]) -> Reduction:
+    def past_slips(self, reduce: Callable[[SearchResult], _Reduced], step: SearchResult, reject: Callable[[str], None]) -> _Reduced:
         """Run `reduce` from a `step` on, and again from before one that did not fail alone; `reject` gets the text of that one."""
         while True:
             try:

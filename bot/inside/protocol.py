@@ -19,7 +19,7 @@ Task = Literal[
     "run", "control", "control_fp64", "control_spread", "control_moved", "shapes", "export", "generated", "localize", "origins", "frames"
 ]
 # See `bot.failure.outcome.Outcome`.
-Status = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
+RunStatus = Literal["ok", "raised", "exit", "signal", "timeout", "memory", "stopped", "infra"]
 # What replaces compiled results in a control: float64; the same, moved as far from eager as rounding explains; eager itself with each
 # result moved by a unit in its last place, if float64 is not available. With the first two, whole numbers that rounding decides come out
 # differently than in eager; with `exact`, float64 alone, they do not. `eager` is unchanged eager; `copied` are copies of its results.
@@ -165,7 +165,7 @@ class FrameCall(TypedDict):
 
 
 class _Ended(TypedDict):
-    status: Status
+    status: RunStatus
 
 
 class Facts(_Ended, total=False):

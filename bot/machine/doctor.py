@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.machine import gpu
-from bot.machine.interpreter import LIMIT, Ask, facts_of
+from bot.machine.interpreter import LIMIT, RunCommand, facts_of
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Line:
     needed: bool
 
 
-def examine(python: str, limit: float, ask: Ask) -> list[Line]:
+def examine(python: str, limit: float, ask: RunCommand) -> list[Line]:
     """What there is for the interpreter `python`, in the order in which a person would look. It may take `limit` seconds. `ask` is as for
     `facts_of`."""
     facts = facts_of(python, limit, ask)
@@ -48,7 +48,7 @@ def _supported(version: str) -> bool:
 
 def main(
     python: str,
-    ask: Ask,
+    ask: RunCommand,
     compiles: Callable[[str, str], tuple[bool, str]],
     sandbox: Callable[[str], tuple[bool, str]],
     loads: Callable[[str, str], tuple[bool, str]],

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.machine.capacity import gpu_files
-from bot.machine.interpreter import Ask
+from bot.machine.interpreter import RunCommand
 
 _COMPILERS = ("g++", "clang++", "c++")
 # Seconds: nvidia-smi may have to wake the driver.
@@ -18,7 +18,7 @@ _LIMIT = 30.0
 _LONGEST = 120
 
 
-def of_machine(ask: Ask, devices: Sequence[Path] | None = None) -> dict[str, str]:
+def of_machine(ask: RunCommand, devices: Sequence[Path] | None = None) -> dict[str, str]:
     """The facts that are known, by name: `os`, `cpu`, `compiler`, and with an NVIDIA driver `gpu` and `driver`.
 
     `ask` runs a command with a limit in seconds; `devices` are the GPUs' device files, by default this machine's.
@@ -57,7 +57,7 @@ def _processor() -> str:
     return f"{name} ({count} {'core' if count == 1 else 'cores'})" if count else name
 
 
-def _compiler(ask: Ask) -> str:
+def _compiler(ask: RunCommand) -> str:
     """The compiler that Inductor uses on a CPU, and its version."""
     name = next((each for each in (os.environ.get("CXX"), *_COMPILERS) if each and shutil.which(each)), None)
     if name is None:
@@ -65,7 +65,7 @@ def _compiler(ask: Ask) -> str:
     return next(iter(_said(ask, [name, "--version"]).splitlines()), "").strip()
 
 
-def _said(ask: Ask, command: Sequence[str]) -> str:
+def _said(ask: RunCommand, command: Sequence[str]) -> str:
     """What a command prints; empty if it fails."""
     try:
         done = ask(command, _LIMIT)

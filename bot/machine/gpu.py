@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bot.machine.capacity import gpu_files
-from bot.machine.interpreter import Ask, facts_of
+from bot.machine.interpreter import RunCommand, facts_of
 
 Ran = tuple[int, str]
 # What the engine can do without one.
@@ -41,13 +41,13 @@ def unseen(run: Callable[[Sequence[str]], Ran] | None = None, devices: Sequence[
     return None
 
 
-def missing(python: str, limit: float, ask: Ask) -> str | None:
+def missing(python: str, limit: float, ask: RunCommand) -> str | None:
     """What keeps the torch of the interpreter `python` from using a GPU, for people; None if nothing does. Runs the interpreter, for at
     most `limit` seconds, through `ask`, as `facts_of` does."""
     return unused(facts_of(python, limit, ask), ask)
 
 
-def unused(facts: Mapping[str, object], ask: Ask) -> str | None:
+def unused(facts: Mapping[str, object], ask: RunCommand) -> str | None:
     """What keeps an interpreter's torch from using a GPU, for people, with what helps; None if nothing does.
 
     `facts` are what `facts_of` found of the interpreter; `ask` runs the driver's tool.
@@ -78,7 +78,7 @@ def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[st
     return subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
 
 
-def _ran(command: Sequence[str], ask: Ask) -> Ran:
+def _ran(command: Sequence[str], ask: RunCommand) -> Ran:
     if shutil.which(command[0]) is None:
         return 127, f"there is no {command[0]}"
     try:

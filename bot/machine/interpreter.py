@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 
 # Runs a command with a limit in seconds. Packages of the interpreter may run a stranger's code then.
-Ask = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
+RunCommand = Callable[[Sequence[str], float], "subprocess.CompletedProcess[str]"]
 
 # Seconds for an interpreter to say what it has.
 LIMIT = 120.0
@@ -39,7 +39,7 @@ print(json.dumps(found))
 """
 
 
-def facts_of(python: str, limit: float, ask: Ask) -> dict[str, object]:
+def facts_of(python: str, limit: float, ask: RunCommand) -> dict[str, object]:
     """What the interpreter `python` says about itself and its torch; `error` if it cannot, or not within `limit` seconds. `ask` runs a
     command with a limit in seconds."""
     try:

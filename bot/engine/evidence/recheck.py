@@ -15,11 +15,11 @@ from bot.models.failure import Kind
 from bot.models.result import UNUSABLE
 from bot.workflow_commands import harmless
 
-Verdict = Literal["still", "fixed", "changed", "cannot_verify"]
-EXIT_STATUS: dict[Verdict, int] = {"still": 0, "fixed": 4, "changed": 5, "cannot_verify": 1}
+RecheckVerdict = Literal["still", "fixed", "changed", "cannot_verify"]
+RECHECK_STATUS: dict[RecheckVerdict, int] = {"still": 0, "fixed": 4, "changed": 5, "cannot_verify": 1}
 
 
-def verdict(checked: Checked) -> tuple[Verdict, str]:
+def verdict(checked: Checked) -> tuple[RecheckVerdict, str]:
     """The verdict on a recorded failure from the fresh runs in `checked`, and the reason in one line."""
     proof = checked.proof
     if proof.fault is not None:
@@ -55,10 +55,10 @@ def recheck(repro: Path, result: Path, python: str, runs: int, *, network: bool 
             sys.stderr.write(harmless(f"torch-minify: {error}\n"))
             return UNUSABLE
         sys.stdout.write(harmless(f"cannot_verify: {error}\n"))
-        return EXIT_STATUS["cannot_verify"]
+        return RECHECK_STATUS["cannot_verify"]
     word, why = verdict(checked)
     sys.stdout.write(harmless("".join(f"{row}\n" for row in (f"{word}: {why}", *checked.rows()))))
-    return EXIT_STATUS[word]
+    return RECHECK_STATUS[word]
 
 
 def suite(directory: Path, python: str, runs: int, *, network: bool = False) -> int:
@@ -71,7 +71,7 @@ def suite(directory: Path, python: str, runs: int, *, network: bool = False) -> 
     if not found:
         sys.stderr.write(harmless(f"torch-minify: no directory below {directory} holds a repro.py and its result.json\n"))
         return UNUSABLE
-    words: list[Verdict] = []
+    words: list[RecheckVerdict] = []
     for result in found:
         try:
             word, why = verdict(check(result.parent / "repro.py", result, python, runs, network=network))

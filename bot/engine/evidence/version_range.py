@@ -21,7 +21,7 @@ from bot.workflow_commands import harmless
 
 _INSTALL = 3600.0  # seconds
 # A version's verdict, and the reason for it.
-Told = tuple[recheck.Verdict, str]
+Told = tuple[recheck.RecheckVerdict, str]
 
 
 class NoVersion(Exception):
@@ -117,7 +117,7 @@ def main(
         return error.status
     except NoVersion as error:
         sys.stdout.write(f"cannot_verify: {error}\n")
-        return recheck.EXIT_STATUS["cannot_verify"]
+        return recheck.RECHECK_STATUS["cannot_verify"]
     if before is None or behind is None:
         ends = next(told[version][0] for version in ordered if told.get(version, ("",))[0] in ("still", "fixed"))
         sys.stdout.write(f"{'it fails' if ends == 'still' else 'it passes'} with the first and the last of these versions\n")

@@ -17,7 +17,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 # A call, and what it said about a type; None if it said nothing about one.
-Call = tuple[Any, Any]
+_AnsweredCall = tuple[Any, Any]
 # Attributes that tell a type by its size.
 _SIZES = (torch.Tensor.itemsize, torch.Tensor.nbytes)
 # These compute nothing: reading a property, a size or an attribute needs no double.
@@ -31,7 +31,7 @@ class TypesMet(TorchFunctionMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[Call] = []
+        self.calls: list[_AnsweredCall] = []
         default = torch.get_default_dtype()
         self._usual = (default, default.to_complex())
         self._others = False
@@ -58,7 +58,7 @@ class Retold:
         self._first = first.calls if first else None
         self._everywhere = first.in_place_of(raised) if first else {}
         self._along = True  # as far as the second run has come, it made the same calls
-        self._calls: list[Call] = []
+        self._calls: list[_AnsweredCall] = []
 
     def told(self, func: Any, result: Any) -> Any:
         """What a call of `func` with this `result` gives in the second run."""
@@ -79,7 +79,7 @@ class Retold:
         return self._calls == other.calls
 
 
-def _noted(calls: list[Call], func: Any, result: Any) -> list[Call]:
+def _noted(calls: list[_AnsweredCall], func: Any, result: Any) -> list[_AnsweredCall]:
     """A call of `func` with this `result`, next to the `calls` before, if it is to be compared."""
     answer = _answer(func, result)
     if len(calls) >= _MOST or (answer is None and getattr(func, "__name__", "") in PLAIN):

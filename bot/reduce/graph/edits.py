@@ -14,11 +14,11 @@ from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.rewrite import drop_unused, find_input, find_node, with_input, with_node
 
 Item = TypeVar("Item")
-Edit = Callable[[Program], Program | None]
+GraphEdit = Callable[[Program], Program | None]
 """Returns the changed program, or None if there is nothing to change."""
 
 
-def apply(incumbent: Incumbent, edits: Sequence[Edit], origin: str, *, structures: bool = False) -> bool:
+def apply(incumbent: Incumbent, edits: Sequence[GraphEdit], origin: str, *, structures: bool = False) -> bool:
     """Applies as many of the edits as possible to `incumbent`, in order, as offers of the pass `origin`; returns whether any was applied.
 
     Shapes are propagated first, so an edit that makes the program illegal costs no query. With `structures`, neither does an edit that
@@ -52,7 +52,7 @@ def _while_refused(pending: list[Sequence[Item]]) -> Iterator[tuple[Sequence[Ite
         pending = [half for half in (part[:middle], part[middle:]) if middle] + pending
 
 
-def on_input(name: str, change: Callable[[Program, Input], Input]) -> Edit:
+def on_input(name: str, change: Callable[[Program, Input], Input]) -> GraphEdit:
     """An edit that applies `change` to the input or constant called `name`, if there is one."""
 
     def edit(program: Program) -> Program | None:
@@ -62,7 +62,7 @@ def on_input(name: str, change: Callable[[Program, Input], Input]) -> Edit:
     return edit
 
 
-def on_node(name: str, change: Callable[[Node], Node]) -> Edit:
+def on_node(name: str, change: Callable[[Node], Node]) -> GraphEdit:
     """An edit that applies `change` to the operation called `name`, if there is one, and drops what is unused afterwards."""
 
     def edit(program: Program) -> Program | None:
@@ -75,14 +75,14 @@ def on_node(name: str, change: Callable[[Node], Node]) -> Edit:
     return edit
 
 
-def applied(program: Program, edits: Sequence[Edit]) -> Program:
+def applied(program: Program, edits: Sequence[GraphEdit]) -> Program:
     """The program after all of the edits; those that have nothing to change are skipped."""
     for edit in edits:
         program = edit(program) or program
     return program
 
 
-def _changed(incumbent: Incumbent, edits: Sequence[Edit]) -> Program | None:
+def _changed(incumbent: Incumbent, edits: Sequence[GraphEdit]) -> Program | None:
     changed = applied(incumbent.program, edits)
     if changed == incumbent.program:
         return None

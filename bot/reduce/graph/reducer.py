@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from bot.models.failure import Verdict
 from bot.reduce.candidate import BudgetSpent, Candidate
 from bot.reduce.distance import distance
-from bot.reduce.graph.edits import Edit, applied, apply
+from bot.reduce.graph.edits import GraphEdit, applied, apply
 from bot.reduce.graph.form import Program
 from bot.reduce.graph.incumbent import Incumbent, Neighbor
 from bot.reduce.graph.oracle import GraphOracle
@@ -202,10 +202,10 @@ class _Search:
             ones = sizes.everything_one(self.incumbent, small) or small
         return applied(ones, inputs.edits(ones))
 
-    def _batch(self, program: Program, *, sized: bool = True) -> list[Edit]:
+    def _batch(self, program: Program, *, sized: bool = True) -> list[GraphEdit]:
         """Edits that drop everything most failures do not need (sizes only if `sized`). What is needed most often comes last, so that the
         first half can go as a whole."""
-        found: list[Edit] = [*values.edits(program), *contiguous.edits(program)]
+        found: list[GraphEdit] = [*values.edits(program), *contiguous.edits(program)]
         if sized and any(size > 2 for size in sizes_of(program)):
             found.append(lambda changed: sizes.everything_small(self.incumbent, changed))
         return [

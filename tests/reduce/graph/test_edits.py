@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.reduce.graph.edits import Edit, applied, apply, by_halves, on_input, on_node
+from bot.reduce.graph.edits import GraphEdit, applied, apply, by_halves, on_input, on_node
 from bot.reduce.graph.form import Graph, Input, Program, Recipe, Ref
 from bot.reduce.graph.incumbent import Incumbent
 from tests.reduce.graph.world import World, op, tensor, words
@@ -29,7 +29,7 @@ def test_edits_are_applied_but_for_those_that_cannot_be(blocked: set[int], count
     oracle = World(lambda p: needed & {k for k, _ in entries} <= {k for k, _ in p.recipe.config})
     incumbent = Incumbent(program, oracle, oracle.render)
 
-    def drop(name: str) -> Edit:
+    def drop(name: str) -> GraphEdit:
         return lambda p: Program(p.graph, Recipe(config=tuple(c for c in p.recipe.config if c[0] != name)))
 
     apply(incumbent, [drop(name) for name, _ in entries], "test")
@@ -83,7 +83,7 @@ def test_an_edit_that_makes_the_program_illegal_costs_no_query() -> None:
     oracle = World(lambda p: True)
     nodes = (op("m", "mm.default", Ref("x"), Ref("x"), meta=META),)
     incumbent = Incumbent(Program(Graph((Input("x", META),), nodes, Ref("m"))), oracle, oracle.render)
-    narrow: Edit = on_input("x", lambda _, item: replace(item, meta=tensor(4, 2)))
+    narrow: GraphEdit = on_input("x", lambda _, item: replace(item, meta=tensor(4, 2)))
     assert not apply(incumbent, [narrow], "test")
     assert (oracle.queries, oracle.shown) == (0, 1)
     assert words(incumbent.program) == ["mm"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph.edits import Edit, apply, on_node
+from bot.reduce.graph.edits import GraphEdit, apply, on_node
 from bot.reduce.graph.form import Arg, Program, is_launch, is_op, refs
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes.resize import takes_sizes
@@ -21,9 +21,9 @@ from bot.reduce.graph.size import literal_cost
 _MOST_OPS = 40  # larger programs are left alone: each edit may cost a query
 
 
-def edits(program: Program) -> list[Edit]:
+def edits(program: Program) -> list[GraphEdit]:
     """Edits of `program` that drop arguments and replace floats by 1.0."""
-    found: list[Edit] = []
+    found: list[GraphEdit] = []
     nodes = program.graph.nodes
     if len(nodes) > _MOST_OPS:
         return found
@@ -53,15 +53,15 @@ def run(incumbent: Incumbent) -> bool:
     return incumbent.key != start
 
 
-def _without_keyword(name: str, key: str) -> Edit:
+def _without_keyword(name: str, key: str) -> GraphEdit:
     return on_node(name, lambda node: replace(node, kwargs=tuple((k, v) for k, v in node.kwargs if k != key)))
 
 
-def _without_last(name: str, length: int) -> Edit:
+def _without_last(name: str, length: int) -> GraphEdit:
     return on_node(name, lambda node: replace(node, args=node.args[:-1]) if len(node.args) == length else node)
 
 
-def _plain_floats(name: str) -> Edit:
+def _plain_floats(name: str) -> GraphEdit:
     return on_node(name, lambda node: map_node(node, lambda arg: 1.0 if _unusual_float(arg) else arg))
 
 

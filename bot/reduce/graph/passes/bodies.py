@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph.edits import Edit, apply
+from bot.reduce.graph.edits import GraphEdit, apply
 from bot.reduce.graph.form import Graph, Node, Program, Ref, is_op, refs
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.rewrite import substitute
@@ -25,7 +25,7 @@ def run(incumbent: Incumbent) -> bool:
             return incumbent.key != start
 
 
-def edits(program: Program) -> list[Edit]:
+def edits(program: Program) -> list[GraphEdit]:
     """An edit for each operation in a body of `program`, the last first."""
     return [_drop(path, n.name) for path in _paths(program.graph) for n in reversed(_at(program.graph, path).nodes) if is_op(n)]
 
@@ -47,7 +47,7 @@ def _put(graph: Graph, path: tuple[str, ...], body: Graph) -> Graph:
     return replace(graph, bodies=bodies)
 
 
-def _drop(path: tuple[str, ...], name: str) -> Edit:
+def _drop(path: tuple[str, ...], name: str) -> GraphEdit:
     def edit(program: Program) -> Program | None:
         try:
             body = _at(program.graph, path)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph.edits import Edit, on_input
+from bot.reduce.graph.edits import GraphEdit, on_input
 from bot.reduce.graph.form import Input, Program, contiguous_stride
 from bot.reduce.graph.size import is_contiguous
 
 
-def edits(program: Program) -> list[Edit]:
+def edits(program: Program) -> list[GraphEdit]:
     """At most two edits for each input of `program`."""
-    found: list[Edit] = []
+    found: list[GraphEdit] = []
     for item in program.graph.sources:
         if not is_contiguous(item):
             found.append(on_input(item.name, _contiguous))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph.edits import Edit
+from bot.reduce.graph.edits import GraphEdit
 from bot.reduce.graph.form import Arg, Code, Input, Meta, Node, Program
 from bot.reduce.graph.printer.tensors import recorded_dtype
 from bot.reduce.graph.rewrite import map_inputs, map_node, map_nodes
@@ -25,7 +25,7 @@ _PLAIN = {
 _COARSE = ("float16", "bfloat16")
 
 
-def edits(program: Program) -> list[Edit]:
+def edits(program: Program) -> list[GraphEdit]:
     """One edit for each unusual dtype of `program`, the most unusual first."""
     inputs = program.graph.sources
     present = {i.meta.dtype for i in inputs if i.meta.is_tensor and i.meta.dtype in _PLAIN}
@@ -56,7 +56,7 @@ def _finer_meta(meta: Meta) -> Meta:
     return replace(meta, dtype=dtype, items=tuple(map(_finer_meta, meta.items)))
 
 
-def _replace(dtype: str) -> Edit:
+def _replace(dtype: str) -> GraphEdit:
     plain = _PLAIN[dtype]
 
     def in_argument(arg: Arg) -> Arg:

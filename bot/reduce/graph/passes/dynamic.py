@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from bot.models.failure import Verdict
-from bot.reduce.graph.edits import Edit, apply
+from bot.reduce.graph.edits import GraphEdit, apply
 from bot.reduce.graph.form import Input, Program
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.oracle import GraphOracle
@@ -24,7 +24,7 @@ _ORIGIN = "dynamic"
 _MOST_ALONE = 8
 _FIXED = 2  # the compiler specializes on smaller sizes, and marking them is an error
 
-Place = tuple[str, int]
+_Dimension = tuple[str, int]
 """An input's name, and one of its dimensions."""
 
 
@@ -76,24 +76,24 @@ def _mark(incumbent: Incumbent) -> None:
     incumbent.offer_first([_marked(incumbent.program, chosen) for chosen in choices if chosen], _ORIGIN)
 
 
-def _marked(program: Program, places: Iterable[Place]) -> Program:
+def _marked(program: Program, places: Iterable[_Dimension]) -> Program:
     """The program with only these dimensions dynamic."""
     return replace(_with_places(program, set(places)), recipe=replace(program.recipe, dynamic=None))
 
 
-def _unmarked(place: Place) -> Edit:
+def _unmarked(place: _Dimension) -> GraphEdit:
     return lambda program: _with_places(program, set(_places(program)) - {place})
 
 
-def _places(program: Program) -> list[Place]:
+def _places(program: Program) -> list[_Dimension]:
     return [(item.name, dim) for item in program.graph.inputs if item.meta.is_tensor for dim in item.meta.dynamic]
 
 
-def _size(program: Program, place: Place) -> int:
+def _size(program: Program, place: _Dimension) -> int:
     return next(item.meta.shape[place[1]] for item in program.graph.inputs if item.name == place[0])
 
 
-def _with_places(program: Program, places: set[Place]) -> Program:
+def _with_places(program: Program, places: set[_Dimension]) -> Program:
     def change(item: Input) -> Input:
         return replace(item, meta=replace(item.meta, dynamic=tuple(dim for dim in item.meta.dynamic if (item.name, dim) in places)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph.edits import Edit, apply
+from bot.reduce.graph.edits import GraphEdit, apply
 from bot.reduce.graph.form import Input, Program, Ref
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.rewrite import find_input, substitute
@@ -21,9 +21,9 @@ def run(incumbent: Incumbent) -> bool:
     return apply(incumbent, edits(incumbent.program), "inputs") or constants
 
 
-def edits(program: Program) -> list[Edit]:
+def edits(program: Program) -> list[GraphEdit]:
     """An edit for each input of `program` that an earlier one could replace."""
-    found: list[Edit] = []
+    found: list[GraphEdit] = []
     first: dict[object, Input] = {}
     for item in program.graph.inputs:
         if not item.meta.is_tensor:
@@ -36,7 +36,7 @@ def edits(program: Program) -> list[Edit]:
     return found
 
 
-def _merge(name: str, other: str) -> Edit:
+def _merge(name: str, other: str) -> GraphEdit:
     def edit(program: Program) -> Program | None:
         if find_input(program, name) is None or find_input(program, other) is None:
             return None
@@ -45,7 +45,7 @@ def _merge(name: str, other: str) -> Edit:
     return edit
 
 
-def _to_input(name: str) -> Edit:
+def _to_input(name: str) -> GraphEdit:
     def edit(program: Program) -> Program | None:
         graph = program.graph
         moved = next((c for c in graph.constants if c.name == name), None)

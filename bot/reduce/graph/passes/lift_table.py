@@ -26,7 +26,7 @@ _IOTA = "torch.ops.prims.iota.default"
 # The end of an open-ended slice.
 _NO_END = 2**62
 
-Form = Callable[[Node], Node | None]
+_Replacement = Callable[[Node], Node | None]
 
 
 def lifted(node: Node) -> Node | None:
@@ -76,7 +76,7 @@ def _arange(node: Node) -> Node | None:
     return replace(node, target="torch.arange", args=tuple(places), kwargs=tuple(word for word in kwargs.items() if word not in usual))
 
 
-def _softmax(function: str) -> Form:
+def _softmax(function: str) -> _Replacement:
     def form(node: Node) -> Node | None:
         if len(node.args) != 3 or node.args[2] is not False or node.kwargs:
             return None
@@ -126,7 +126,7 @@ def _convolution(node: Node) -> Node | None:
     return replace(node, target=f"{_FUNCTIONAL}conv{dims}d", args=(x, weight, *rest))
 
 
-def _functional(name: str, *order: int) -> Form:
+def _functional(name: str, *order: int) -> _Replacement:
     """A function of `torch.nn.functional` that takes the operator's arguments in another order; -1 stands for a fixed False."""
 
     def form(node: Node) -> Node | None:
@@ -148,7 +148,7 @@ def _attention(node: Node) -> Node | None:
     return replace(node, target=_FUNCTIONAL + "scaled_dot_product_attention", args=node.args[:3], kwargs=kwargs + causal)
 
 
-_SPECIAL: dict[str, Form] = {
+_SPECIAL: dict[str, _Replacement] = {
     "_softmax": _softmax("softmax"),
     "_log_softmax": _softmax("log_softmax"),
     "_to_copy": _to_copy,
@@ -156,7 +156,7 @@ _SPECIAL: dict[str, Form] = {
     "slice": _slice,
     "convolution": _convolution,
 }
-_FIRST: dict[str, Form] = {
+_FIRST: dict[str, _Replacement] = {
     "native_layer_norm": _functional("layer_norm"),
     "native_group_norm": _functional("group_norm", 0, 6, 1, 2, 7),
     "native_dropout": _functional("dropout"),

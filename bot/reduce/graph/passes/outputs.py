@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.reduce.graph.edits import Edit, apply
+from bot.reduce.graph.edits import GraphEdit, apply
 from bot.reduce.graph.form import Program, Ref, refs
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.keep import keep_only, units
@@ -34,7 +34,7 @@ def run(incumbent: Incumbent) -> bool:
     return apply(incumbent, [_drop(name) for name in reversed(names)], "outputs", structures=True)
 
 
-def _drop(name: str) -> Edit:
+def _drop(name: str) -> GraphEdit:
     def edit(program: Program) -> Program | None:
         rest = [other for other in dict.fromkeys(refs(program.graph.output)) if other != name]
         if not rest or name not in set(refs(program.graph.output)):

@@ -14,7 +14,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from bot.reduce.graph.edits import Edit
+from bot.reduce.graph.edits import GraphEdit
 from bot.reduce.graph.form import EAGER_ALONE, Arg, Program
 from bot.reduce.graph.numbers import known_numbers
 from bot.reduce.graph.passes.outputs import without_dead
@@ -26,7 +26,7 @@ _PLAINER = ("against_float64", "weighted")
 _PLAIN = {"mode": None, "fullgraph": False, "freshness": False, "synchronize": False, "frees": False}
 
 
-def settings(program: Program) -> list[Edit]:
+def settings(program: Program) -> list[GraphEdit]:
     """One edit for each compiler setting in `program`, one for a plain comparison instead of the one with float64, and one for the
     gradients of a plain sum."""
     plain = [_with(name, False) for name in _PLAINER if getattr(program.recipe, name)]
@@ -34,10 +34,10 @@ def settings(program: Program) -> list[Edit]:
     return [*plain, *(_without(name, entry) for name in _SETTINGS for entry in getattr(program.recipe, name) if entry != kept)]
 
 
-def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
+def edits(program: Program, *, keep_seed: bool = False) -> list[GraphEdit]:
     """One edit for each other entry of `program`. `keep_seed`: the failure depends on the numbers, or may."""
     recipe = program.recipe
-    found: list[Edit] = [_without(name, entry) for name in _LISTS for entry in getattr(recipe, name)]
+    found: list[GraphEdit] = [_without(name, entry) for name in _LISTS for entry in getattr(recipe, name)]
     found += [_with(name, plain) for name, plain in _PLAIN.items() if getattr(recipe, name) != plain]
     if recipe.dynamic is not None or any(i.meta.dynamic or i.meta.kind == "int" for i in program.graph.inputs):
         found.append(static)
@@ -48,17 +48,17 @@ def edits(program: Program, *, keep_seed: bool = False) -> list[Edit]:
     return found if keep_seed else [*found, *seed(program)]
 
 
-def seed(program: Program) -> list[Edit]:
+def seed(program: Program) -> list[GraphEdit]:
     """The edit that drops the seed from `program`, unless its numbers are compared."""
     return [_with("seed", None)] if program.recipe.seed is not None and not program.recipe.accuracy else []
 
 
-def _with(name: str, value: Any) -> Edit:
+def _with(name: str, value: Any) -> GraphEdit:
     changed = {name: value}
     return lambda program: replace(program, recipe=replace(program.recipe, **changed))
 
 
-def _without(name: str, entry: object) -> Edit:
+def _without(name: str, entry: object) -> GraphEdit:
     return lambda program: _with(name, tuple(e for e in getattr(program.recipe, name) if e != entry))(program)
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bot.reduce.graph.edits import Edit, on_input
+from bot.reduce.graph.edits import GraphEdit, on_input
 from bot.reduce.graph.form import Input, Program, Value
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.keep import fresh_value
@@ -28,7 +28,7 @@ _PLAIN = ("randn", "rand", "zeros", "ones", "randint")
 _SHORT = (*_PLAIN, "arange", "full")  # as plain to a reader
 
 
-def edits(program: Program) -> list[Edit]:
+def edits(program: Program) -> list[GraphEdit]:
     """One edit for each input of `program` that is not made from plain values."""
     inputs = program.graph.sources
     return [on_input(i.name, _with_plain_value) for i in inputs if i.meta.is_tensor and i.value.kind not in _PLAIN]

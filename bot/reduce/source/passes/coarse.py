@@ -22,7 +22,7 @@ from bot.reduce.source.text.normal_form import MARK, end_line, parsed, start_lin
 LINES, CHARACTERS = 1_500, 100_000
 # The maximum number of runs into which the statements of a block are divided before these are halved.
 RUNS = 128
-Ask = Callable[[Sequence["str | None"]], "int | None"]
+_Ask = Callable[[Sequence["str | None"]], "int | None"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class _Part:
         return MARK in self.text
 
 
-def thinned(text: str, ask: Ask, check: Callable[[], None] = lambda: None) -> str:
+def thinned(text: str, ask: _Ask, check: Callable[[], None] = lambda: None) -> str:
     """The `text` reduced to the statements (marks kept) that `ask` needs: in the script, then in its largest block, and so on as long as
     it is large.
 
@@ -57,7 +57,7 @@ def thinned(text: str, ask: Ask, check: Callable[[], None] = lambda: None) -> st
     return text
 
 
-def _thinned(block: _Block, text: str, ask: Ask) -> str:
+def _thinned(block: _Block, text: str, ask: _Ask) -> str:
     everything = list(range(len(block.parts)))
     starts = [block.needed(lambda part: part.marked), block.needed(lambda part: part.marked or part.acts)]
     found = ask([block.text(start) for start in starts])

@@ -11,8 +11,8 @@ from typing import Any, Union
 
 import libcst as cst
 
-Result = Union[cst.CSTNode, cst.RemovalSentinel, "cst.FlattenSentinel[Any]"]
-Change = Callable[[cst.CSTNode], Result]
+_NewNode = Union[cst.CSTNode, cst.RemovalSentinel, "cst.FlattenSentinel[Any]"]
+Change = Callable[[cst.CSTNode], _NewNode]
 
 
 @dataclass(frozen=True)
