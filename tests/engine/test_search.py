@@ -20,7 +20,7 @@ from bot.engine.state import Reproduction
 from bot.engine.target import Target
 from bot.engine.trail import Trail
 from bot.failure.outcome import Outcome
-from bot.models.failure import Kind, Phase, Signature, Verdict
+from bot.models.failure import Kind, Phase, Signature, Stage, Verdict
 from bot.oracle import diagnose
 from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
@@ -191,8 +191,44 @@ def test_a_large_graph_is_asked_where_what_is_wrong_in_it_passes_alone(search: C
     assert oracle.tasks == ["localize"], "each graph is looked through once"
 
 
-class OnlyFresh(Asked):
-    """An oracle for which everything passes but in fresh processes."""
+class Settled(Asked):
+    """An oracle for which a graph's call fails, and nothing smaller does."""
+
+    is_steady = True
+    budget = Budget(60.0)
+    judge = SimpleNamespace(isolation="warm")
+
+    def __init__(self, needs: str) -> None:
+        super().__init__(needs)
+        self.ledger = SimpleNamespace(queries=0, memo_hits=0)
+
+    def narrowed(self, *_: Any, **__: Any) -> Settled:
+        return self
+
+    def ask(self, _: Any) -> Verdict:
+        return Verdict.PASSES
+
+    def first(self, _: Any) -> None:
+        return None
+
+    def shapes(self, _: str) -> None:
+        return None
+
+    def settle(self, _: str) -> Callable[[], bool]:
+        return lambda: True
+
+    def passes(self, _: str) -> bool:
+        return True
+
+    def is_slow(self, *_: str) -> bool:
+        return False
+
+    def reject(self, _: str) -> None:
+        pass
+
+
+class OnlyFresh(Settled):
+    """An oracle for which the script fails in fresh processes alone, and nothing smaller does."""
 
     only_cached = False
 
@@ -223,46 +259,11 @@ def test_what_fails_only_where_nothing_was_imported_is_asked_in_fresh_processes(
 ) -> None:
     found, _ = search(oracle=kind)
     assert found.begin() is None
-    assert found.reproduction.source is not None
-    text, _, begun = found._begin_source(found.reproduction.source)
-    assert begun is not None
-    assert text.startswith("import torch")
+    result = found.run()
+    assert (result.stage, result.text, result.fixed_point) == (Stage.SOURCE, SCRIPT, True)
     assert isinstance(found.oracle, OnlyFresh)
     assert found.oracle.fresh
     assert f"{said}: each question gets a fresh process" in capsys.readouterr().err
-
-
-class Settled(Asked):
-    """An oracle for which a graph's call fails, and nothing smaller does."""
-
-    is_steady = True
-    budget = Budget(60.0)
-    judge = SimpleNamespace(isolation="warm")
-
-    def __init__(self, needs: str) -> None:
-        super().__init__(needs)
-        self.ledger = SimpleNamespace(queries=0, memo_hits=0)
-
-    def narrowed(self, *_: Any, **__: Any) -> Settled:
-        return self
-
-    def ask(self, _: Any) -> Verdict:
-        return Verdict.PASSES
-
-    def first(self, _: Any) -> None:
-        return None
-
-    def shapes(self, _: str) -> None:
-        return None
-
-    def settle(self, _: str) -> Callable[[], bool]:
-        return lambda: True
-
-    def passes(self, _: str) -> bool:
-        return True
-
-    def reject(self, _: str) -> None:
-        pass
 
 
 @pytest.mark.parametrize(("status", "script_too"), [("raised", True), ("ok", False)])

@@ -7,8 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.failure.traceback import (
-    _CAUSE,
-    _CONTEXT,
     GROUP_HEADER,
     Frame,
     exceptions,
@@ -19,6 +17,10 @@ from bot.failure.traceback import (
     short_path,
     ungrouped,
 )
+
+# Between two tracebacks of a chain, as Python prints them.
+CAUSE = "The above exception was the direct cause of the following exception:"
+CONTEXT = "During handling of the above exception, another exception occurred:"
 
 
 def trace(*frames: tuple[str, int, str], error: str = "KeyError: 7") -> str:
@@ -161,7 +163,7 @@ def test_one_of_a_group_that_nobody_raised_has_the_stack_of_the_group() -> None:
 
 
 def test_what_is_raised_for_a_group_has_its_first_as_the_cause() -> None:
-    for how, causes in ((_CAUSE, ["Failed", "Mismatch"]), (_CONTEXT, ["Failed"])):
+    for how, causes in ((CAUSE, ["Failed", "Mismatch"]), (CONTEXT, ["Failed"])):
         text = f"{group(ONE, OTHER)}\n{how}\n\n{trace(('/tmp/a/repro.py', 40, 'end'), error='Failed: no').removeprefix('printed before')}"
         assert [one.name for one in exceptions(text)] == causes
 
@@ -175,7 +177,7 @@ def test_no_text_is_too_odd_for_a_group(text: str) -> None:
 
 @pytest.mark.parametrize("above", ["Exception ignored in: <function D.__del__ at 0x7f1>", "Error in atexit._run_exitfuncs:"])
 def test_what_ends_no_program_is_no_error_of_it(above: str) -> None:
-    late = f"{above}\n{OTHER}\n{_CAUSE}\n\n{OTHER}"
+    late = f"{above}\n{OTHER}\n{CAUSE}\n\n{OTHER}"
     assert ungrouped(f"{ONE}{late}{late}printed\n") == f"{ONE}printed\n"
     assert exceptions(late) == ()
 
