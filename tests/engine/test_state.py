@@ -223,6 +223,7 @@ def test_the_head_of_a_repro_tells_what_the_repro_says(tmp_path: Path) -> None:
 def test_the_head_holds_no_command_to_a_terminal() -> None:
     said = SIGNATURE.model_copy(update={"message": "7 \x1b]0;x\x07 \r"})
     text = with_header("", said, VerificationFacts(runs=3, same=3, eager="passes"), VERSIONS)
+    assert "KeyError: 7 \\x1b]0;x\\x07" in text
     assert all(character == "\n" or character.isprintable() for character in text)
     assert all(line.startswith("# ") for line in text.splitlines())
 

@@ -302,8 +302,12 @@ def test_an_old_result_is_never_taken_for_a_new_one() -> None:
     """All that the job writes is in a directory of this job alone, and that is removed at its end, whatever happened."""
     job = workflow("minify.yml")["jobs"]["minify"]
     assert all(f"${{{{ {word} }}}}" in job["env"]["PLACE"] for word in ("github.run_id", "github.run_attempt", "matrix.index"))
+    places: list[str] = []
     for step in job["steps"]:
-        places = [step.get("with", {}).get("path"), *(v for k, v in step.get("env", {}).items() if k in ("INPUT_CHECKOUT", "INPUT_RESULT"))]
-        assert all(place.startswith("${{ env.PLACE }}") for place in places if place is not None)
+        places += [step["with"]["path"]] if "path" in step.get("with", {}) else []
+        places += [value for name, value in step.get("env", {}).items() if name in ("INPUT_CHECKOUT", "INPUT_RESULT")]
+    # the checkout, the request, what the action gets and gives, and two uploads
+    assert len(places) == 6
+    assert all(place.startswith("${{ env.PLACE }}") for place in places)
     # what that does is tried in test_steps.py
     assert job["steps"][-1]["if"] == "always()"

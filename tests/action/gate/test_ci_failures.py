@@ -86,6 +86,7 @@ def test_a_base_of_which_not_all_jobs_were_read_is_none() -> None:
     api.runs[20] = api.runs[20].model_copy(update={"head_branch": "main", "event": "push", "head_sha": MAIN})
     api.add_run(30, "pytest")
     groups = examine(api, REPO, [Subject(30, 3, NOW, "main", source=REPO, commit=HEAD)]).groups
+    assert any(group.reason.endswith("no run of the base can be compared with it") for group in groups)
     assert not any("it did not on main" in group.reason for group in groups)
 
 

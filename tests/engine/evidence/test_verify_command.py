@@ -75,6 +75,7 @@ def test_words_of_others_are_no_commands(files: tuple[Path, Path], monkeypatch: 
     monkeypatch.setattr(fresh, "verify", lambda *_: fresh.Verification(runs=3, same=0, eager="passes", differences=(hostile,)))
     assert verify_command.main(*files, "python", 3) == 4
     shown = capsys.readouterr().out
+    assert shown.count("::error::x") == 2
     assert all(character == "\n" or character.isprintable() for character in shown)
     assert not any(line.startswith("::") for line in shown.splitlines())
 

@@ -136,18 +136,19 @@ def test_the_one_program_of_an_archive(tmp_path, beside):
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "taken_as"),
+    ("name", "content", "taken_as", "read"),
     [
-        ("a/fail.ipynb", b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "import torch"}]}', "notebook"),
-        ("a/program.pt2", {"program/models/model.json": b"{}", "program/archive_format": b"pt2"}, "exported_program"),
+        ("a/fail.ipynb", b'{"nbformat": 4, "cells": [{"cell_type": "code", "source": "import torch"}]}', "notebook", []),
+        ("a/program.pt2", {"program/models/model.json": b"{}", "program/archive_format": b"pt2"}, "exported_program", ["program.pt2"]),
     ],
 )
-def test_an_archive_of_what_is_no_script(tmp_path, name, content, taken_as):
+def test_an_archive_of_what_is_no_script(tmp_path, name, content, taken_as, read):
     (scratch := tmp_path / "scratch").mkdir()
     raw = content if isinstance(content, bytes) else zipped(tmp_path / "program.pt2", content).read_bytes()
     found = take(Place(zipped(tmp_path / "x.zip", {name: raw}), scratch))
     assert found.taken_as == taken_as
     assert found.detail.endswith(", in an archive")
+    assert [path.name for path in found.read] == read
     assert all(path.is_relative_to(scratch) and path.is_file() for path in found.read)
 
 

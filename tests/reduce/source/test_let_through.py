@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.reduce.source.let_through import forms, let_through
@@ -73,7 +73,13 @@ def test_where_nothing_is_caught_there_is_nothing() -> None:
     assert list(let_through("try:\n", (1,))) == []
 
 
-@given(st.text())
+LINES = st.sampled_from(
+    ("try:", "    f()", "except A:", "except B as b:", "finally:", "else:", "with suppress(A):", "def f():", "    try:")
+)
+
+
+@given(st.text() | st.lists(LINES | LINES.map("    {}".format), max_size=12).map("\n".join))
+@example("def f():\n    with suppress(A):\n        f()\ntry:\n    f()\nexcept A:\n    f()")
 def test_any_text(text: str) -> None:
     for changed, _ in let_through(text, (1,)):
         compile(changed, "x", "exec")
