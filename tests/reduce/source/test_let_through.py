@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.reduce.source.let_through import forms, let_through
@@ -73,13 +73,18 @@ def test_where_nothing_is_caught_there_is_nothing() -> None:
     assert list(let_through("try:\n", (1,))) == []
 
 
-LINES = st.sampled_from(
-    ("try:", "    f()", "except A:", "except B as b:", "finally:", "else:", "with suppress(A):", "def f():", "    try:")
+BLOCKS = st.sampled_from(
+    (
+        "f()\n",
+        "try:\n    f()\nexcept A:\n    g()\n",
+        "try:\n    f()\nexcept (A, B) as b:\n    raise\nelse:\n    g()\nfinally:\n    h()\n",
+        "with suppress(A):\n    f()\n",
+        "def f():\n    with suppress(A), b:\n        try:\n            g()\n        except: pass\n",
+    )
 )
 
 
-@given(st.text() | st.lists(LINES | LINES.map("    {}".format), max_size=12).map("\n".join))
-@example("def f():\n    with suppress(A):\n        f()\ntry:\n    f()\nexcept A:\n    f()")
+@given(st.text() | st.lists(BLOCKS | st.text(max_size=3), max_size=6).map("".join))
 def test_any_text(text: str) -> None:
     for changed, _ in let_through(text, (1,)):
         compile(changed, "x", "exec")

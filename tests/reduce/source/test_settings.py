@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.reduce.source.settings import without_calls, without_setting
@@ -44,11 +44,18 @@ def test_calls_that_stand_alone(line: str, becomes: str | None) -> None:
     assert found == (None if becomes is None else f"import torch\n{becomes}\n")
 
 
-PARTS = st.sampled_from(("config.a = ", "f(", "a=y", ")", "{", '"a": y', "}", ", ", "; ", "\n", "if b: ", "x", "with config.patch(a=y): "))
+LINES = st.sampled_from(
+    (
+        "config.a = x\n",
+        "if b: config.a = config.b = x; f(a=y)\n",
+        "with config.patch(a=y), config.patch({'a': y}):\n    a = x\n",
+        "f(options={'a': y, 'b': y}, a=y)\n",
+        "class C:\n    config.a = x\n",
+    )
+)
 
 
-@given(st.text() | st.lists(PARTS, max_size=8).map("".join))
-@example("if b: config.a = x; f(x, a=y)")
+@given(st.text() | st.lists(LINES | st.text(max_size=3), max_size=6).map("".join))
 def test_any_text(text: str) -> None:
     found = without_setting(text, "a")
     if found is not None:
