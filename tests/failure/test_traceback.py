@@ -56,9 +56,16 @@ def test_frames_of_the_launcher_and_earlier_tracebacks_do_not_count() -> None:
     assert failed_later_than(control, FAILED, "repro.py")
 
 
-@given(st.text(), st.text())
-def test_any_text_is_read(control: str, failed: str) -> None:
-    assert not failed_later_than(control, failed, "repro.py") or "Traceback" in control
+FRAMES = st.tuples(
+    st.sampled_from(("/tmp/a/repro.py", "/b/repro.py", "/x/boot.py")), st.integers(1, 4), st.sampled_from(("<module>", "main"))
+)
+ENDS = st.text(max_size=20) | st.lists(FRAMES, max_size=4).map(lambda frames: trace(*frames))
+
+
+@given(ENDS, ENDS)
+def test_of_two_runs_one_failed_later_at_most(first: str, second: str) -> None:
+    later = failed_later_than(first, second, "repro.py")
+    assert not later or ("Traceback" in first and not failed_later_than(second, first, "repro.py"))
 
 
 def test_a_frame_knows_its_line() -> None:

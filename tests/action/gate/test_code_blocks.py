@@ -88,9 +88,16 @@ def test_of_a_session_what_was_typed_is_the_program(language: str, torch_only: b
     assert (found.note, found.folded) == ("the code block, what is behind its prompts", True)
 
 
-@given(st.text(max_size=500))
+PARTS = st.sampled_from(
+    ("```python\n", "```\n", "~~~\n", ">>> ", "... ", "In [1]: ", "$ python\n", "import torch\n", "x = 1\n", "    ", "> ", "<pre>", "\n")
+)
+
+
+@given(st.text(max_size=500) | st.lists(PARTS | st.text(max_size=3), max_size=20).map("".join))
 def test_any_body(body: str) -> None:
-    find(body)
+    found, strict = find(body), find(body, torch_only=True)
+    assert strict in (None, found)
+    assert strict is None or "torch" in strict.text
 
 
 def test_deep_nesting_is_no_program_but_no_fault() -> None:

@@ -113,7 +113,28 @@ def test_the_help_names_every_option_and_every_option_in_it_is_understood() -> N
     parse(" ".join(f"{name} {values.get(name, 'off' if name == '--accuracy' else 'cpu')}" for name in named))
 
 
-@given(st.text(max_size=200))
+WORDS = st.sampled_from(
+    (
+        "stop",
+        "again",
+        "help",
+        "doctor",
+        "--test",
+        "--test=a.py",
+        "--budget",
+        "5m",
+        "--stage=aot",
+        "\u2014device",
+        "cpu",
+        "'",
+        "\\",
+        "@x",
+        "-h",
+    )
+)
+
+
+@given(st.text(max_size=200) | st.lists(WORDS | st.text(max_size=3), max_size=6).map(" ".join))
 def test_any_line_is_a_command_or_an_error(line: str) -> None:
     with contextlib.suppress(CommandSyntaxError):
         assert isinstance(parse(line), Command)
