@@ -203,11 +203,13 @@ def write_error(out: Path, reason: str, console: Console) -> int:
 def outcome_of(out: Path, status: int) -> JobOutcome:
     """The outcome of a job that left the directory `out` and ended with the exit status `status` of `run`.
 
-    A program may have written the result: what it claims is one of five words, or not believed.
+    A program may have written the result: what it claims is one of five words, or not believed. A machine that was only looked at has none.
     """
-    words = {number: word for word, number in EXIT_STATUS.items()}
+    words: dict[int, str] = {number: word for word, number in EXIT_STATUS.items()}
     try:
-        said = Result.model_validate_json((out / "result.json").read_bytes()).status
+        said: str = Result.model_validate_json((out / "result.json").read_bytes()).status
+    except FileNotFoundError:
+        said = words.get(status, "error") if status else ""
     except (OSError, ValueError):
         said = words.get(status, "error")
     return JobOutcome(0 if status in GREEN else status, outputs={"status": said})

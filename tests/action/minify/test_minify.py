@@ -387,6 +387,11 @@ def test_a_result_says_one_of_five_words_or_is_not_believed(tmp_path: Path) -> N
     assert outcome_of(tmp_path / "none", 77).outputs == {"status": "error"}
 
 
+def test_a_machine_that_was_looked_at_minimized_nothing(tmp_path: Path) -> None:
+    outcome = outcome_of(tmp_path, 0)
+    assert (outcome.exit_status, outcome.outputs) == (0, {"status": ""})
+
+
 def test_what_a_program_prints_is_no_command(tmp_path: Path, checkout: Path, engine: tuple[str, ...]) -> None:
     console = Console(io.StringIO(), io.StringIO(), in_actions=True)
     config = RunnerConfig(checkout, setup="echo ::add-mask::x", engine=engine, environ=dict(os.environ))
