@@ -362,7 +362,14 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
 
 def _github(arguments: argparse.Namespace, edge: Edge | None) -> int:
     # imported here, since the packages that it needs are an extra
-    from bot.action import __main__ as action
+    try:
+        from bot.action import __main__ as action
+    except ImportError as error:
+        if error.name is None or error.name.partition(".")[0] == "bot":
+            raise
+        name = "doctor --github" if arguments.command_name == "doctor" else arguments.command_name
+        sys.stderr.write(f"torch-minify: {name} needs {error.name}: install torch-minify with its extra `action`\n")
+        return UNUSABLE
 
     edge = edge or action.EDGE
     if arguments.command_name == "doctor":

@@ -388,3 +388,14 @@ def test_a_pipe_is_not_waited_for(script: str, capsys: pytest.CaptureFixture[str
         main(["run", "pipe.py"])
     assert ended.value.code == 2
     assert "pipe.py looks like neither a file nor a directory" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("missing", ["github", "tenacity", "pydantic_settings"])
+def test_a_command_for_github_says_what_it_needs(missing: str, tmp_path: Path) -> None:
+    code = f"import sys; sys.modules[{missing!r}] = None; from bot.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["gate", "--event", str(tmp_path / "event.json"), "--event-name", "issue_comment", "--out", str(tmp_path / "requests.json")]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"torch-minify: gate needs {missing}")
+    assert "`action`" in line
