@@ -116,7 +116,9 @@ def reduction(result: Result) -> str:
         "interrupted": "until it was interrupted",
     }
     spent = [("capture", timing.capture), ("search", timing.search), ("verification", timing.verification), ("evidence", timing.evidence)]
-    tried = f"{number(reduced.queries)} programs tried in {number(float(reduced.seconds))} s, {ended[result.ended_by]}"
+    in_vain = result.status in ("error", "not_reproduced") and not result.files.repro and result.ended_by == "fixed_point"
+    until = "with no result" if in_vain else ended[result.ended_by]
+    tried = f"{number(reduced.queries)} programs tried in {number(float(reduced.seconds))} s, {until}"
     known = f"; {number(reduced.memo_hits)} {'answer was' if reduced.memo_hits == 1 else 'answers were'} known from before"
     rows = [
         f"- {tried}{known if reduced.memo_hits else ''}",

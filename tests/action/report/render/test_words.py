@@ -22,7 +22,7 @@ from bot.action.report.result_dir import Folder, section
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.report import Download, Report, Section, Stored
 from bot.models.request import Cause, CodeOrigin, Request, RequestOptions
-from bot.models.result import EndedBy, Reduction, Result, Timing
+from bot.models.result import EndedBy, Files, Reduction, Result, Timing
 from tests.action.report import github_page, reports
 
 RESULTS = Path(__file__).resolve().parents[3] / "fixtures" / "results"
@@ -397,3 +397,17 @@ def test_a_script_also_runs_where_the_workflow_has_set_up() -> None:
 )
 def test_what_was_stopped(told: dict[str, Any], said: str) -> None:
     assert notes.stopped(**told) == said
+
+
+@pytest.mark.parametrize(
+    ("repro", "ended_by", "said"),
+    [
+        ("repro.py", "fixed_point", "until nothing more could be removed"),
+        (None, "fixed_point", "with no result"),  # a search that began, and a refusal that came after it
+        (None, "budget", "until the time limit"),
+        ("repro.py", "interrupted", "until it was interrupted"),
+    ],
+)
+def test_a_reduction_without_a_repro_was_no_reduction_to_the_end(repro: str | None, ended_by: EndedBy, said: str) -> None:
+    result = Result(status="error", ended_by=ended_by, reduction=Reduction(queries=7, seconds=3), files=Files(repro=repro))
+    assert facts.reduction(result).splitlines()[0] == f"- 7 programs tried in 3.0 s, {said}"
