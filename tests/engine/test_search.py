@@ -195,11 +195,11 @@ class Settled(Asked):
     """An oracle for which a graph's call fails, and nothing smaller does."""
 
     is_steady = True
-    budget = Budget(60.0)
     judge = SimpleNamespace(isolation="warm")
 
     def __init__(self, needs: str) -> None:
         super().__init__(needs)
+        self.budget = Budget(60.0)  # its time begins here
         self.ledger = SimpleNamespace(queries=0, memo_hits=0)
 
     def narrowed(self, *_: Any, **__: Any) -> Settled:
