@@ -196,8 +196,9 @@ class Suite:
         tried = [self._program(fault, number) for fault in self.faults for number in range(len(self.usual))]
         wanted = list({(known := self._kin(program)).name: known for program in tried}.values())
         turns = [wanted[n % len(wanted)] for n in range(max(len(wanted), self.arguments.lanes))]
-        # what a machine makes once is made by the first, whose times are no one else's
-        self.pool.submit(undisturbed, self.setting, programs.LOWERING.on(self.device), -1).result()
+        # what a machine makes once is made by the first, on all CPUs: its times are no one else's
+        with lanes_of(1) as alone:
+            alone.submit(undisturbed, self.setting, programs.LOWERING.on(self.device), -1).result()
         seconds: list[float] = []
         for each in self.pool.map(undisturbed, [self.setting] * len(turns), turns, range(len(turns))):
             print(f"undisturbed {each.program.name}: {each.ran.status} in {each.ran.seconds:.0f} s", flush=True)
