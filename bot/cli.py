@@ -328,6 +328,8 @@ def _run(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: 
     from bot.engine.job import Job
     from bot.engine.options import Options
 
+    for path in arguments.read:
+        _refuse_unreadable(grammar, path, os.path.exists)
     given = _taken(grammar, arguments, rest, scratch)
     given["target"].hand_over_variables()
     read = (*(path.resolve() for path in arguments.read), *given.pop("read", ()))

@@ -290,6 +290,8 @@ def test_as_many_candidates_as_there_is_room_for(asked: list[Options], script: s
         (["run", "fail.py", "--inputs", "fail.py"], "--inputs is for an exported program, and this is a script"),
         (["run", "--command", "pytest test_x.py", "--inputs", "fail.py"], "--inputs is for an exported program, and this is a command"),
         (["run", "fail.py", "--inputs", "none.pt"], "no file none.pt"),
+        (["run", "fail.py", "--read", "fail.py", "--read", "none"], "no file none"),
+        (["run", "--command", "python fail.py", "--read", "none"], "no file none"),
         (["run", "fail.py", "-x"], "unrecognized arguments"),
         (["run", "fail.py", "--budget", "soon"], "not a duration"),
         (["run", "fail.py", "--jobs", "0"], "whole number"),
