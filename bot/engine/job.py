@@ -129,7 +129,7 @@ class Job:
         ending = replace(ending, ended_by=ended_by, code=code)
         result = resumed(earlier, self._result(self._found, ending))
         try:
-            self.space.save(result)
+            self.space.save_last(result, self._scratch.cleanup)
             if result.status in ("minimized", "reproduced", "not_reproduced"):
                 self.space.clean()
         except OSError as error:
@@ -163,7 +163,7 @@ class Job:
             code = "budget" if self.budget.should_continue() else None
             return Ending(self._found.status(runs), reason=self._cut_short(self._found), code=code)
         except (PoolError, NoSandbox, OSError) as error:
-            said = str(error)
+            said = f"nothing more can be written: {error}" if getattr(error, "errno", None) in FULL else str(error)
             if (status := self._found.status(runs)) != "error":  # proven: only what is said beside it is missing
                 return Ending(status, reason=f"what explains the repro was not found out: {said}", code=self._found.code(status))
             self._fall_back(said)
@@ -285,7 +285,7 @@ class Job:
         found = replace(self._found, search=step, proof=step.confirmation())
         self._write_repro(found)
         self._trail.confirm(position)
-        self.space.save(self._result(found, Ending("error", "interrupted", self._cut_short(found))))
+        self.space.save(self._result(found, Ending("error", "interrupted", self._cut_short(found, "the job was ended"))))
 
     def _prove(self, prover: Prover, result: SearchResult) -> None:
         """Let fresh processes, with nothing of ours in them, decide."""
@@ -367,8 +367,8 @@ class Job:
 
     # --- small things
 
-    def _cut_short(self, found: Findings) -> str | None:
-        why = "out of time" if self.budget.should_continue() else "interrupted"
+    def _cut_short(self, found: Findings, why: str = "") -> str | None:
+        why = why or ("out of time" if self.budget.should_continue() else "interrupted")
         if found.reproduction is None:
             return f"{why} before the program was seen to fail"
         done = f"{found.verification.same} of {self.options.verify_runs}"

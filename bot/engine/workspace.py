@@ -122,6 +122,16 @@ class Workspace:
         """Replace `result.json`."""
         self.write(self.result, result.to_json())
 
+    def save_last(self, result: Result, make_room: Callable[[], object]) -> None:
+        """Replace `result.json` when the job is over. If the disk is full, `make_room` is called, and it is tried once more."""
+        try:
+            self.save(result)
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            make_room()
+            self.save(result)
+
     def files(self, *, repro: bool, exported: bool, kernel: bool) -> Files:
         """The files that exist, of those that this job may have written: the `repro`, the `exported` program with its text, and the
         `kernel`."""

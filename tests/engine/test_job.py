@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 import time
 from dataclasses import replace
@@ -24,6 +25,7 @@ from bot.failure.outcome import Outcome
 from bot.machine import facts
 from bot.models.failure import Kind, Phase, Signature, Stage
 from bot.models.result import Result, Rule, VerificationFacts
+from bot.oracle.budget import Budget
 from bot.reduce.candidate import BudgetSpent
 from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers.pool import PoolError
@@ -128,6 +130,38 @@ def test_a_search_that_the_machine_ended_did_not_come_to_its_end(
     assert "the worker's parent keeps dying; --resume goes on from here" in capsys.readouterr().out
 
 
+def test_what_a_job_leaves_that_is_ended_is_not_said_to_be_out_of_time(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The result next to a confirmed repro is the last one if the engine is killed, or if the disk is full then."""
+    written = script.parent / "out" / "result.json"
+    left: list[Result] = []
+
+    def confirmed(search: ShortSearch) -> SearchResult:
+        search.trail.accept(SearchResult(Stage.SOURCE, LEFT, Rule(), reference=FAILURE))
+        until = time.monotonic() + 60
+        while not (found := Result.model_validate_json(written.read_text())).verification.same and time.monotonic() < until:
+            time.sleep(0.01)
+        left.append(found)
+        return SearchResult(Stage.SOURCE, LEFT, Rule(), reference=FAILURE, fixed_point=True)
+
+    monkeypatch.setattr(ShortSearch, "run", confirmed)
+    monkeypatch.setattr(Prover, "confirms", lambda *_: True)
+    monkeypatch.setattr(Budget, "sleep", lambda *_: None)
+    assert run(script).status == "minimized"
+    assert (left[0].ended_by, left[0].reason) == ("interrupted", "the job was ended after 1 of 3 fresh runs")
+
+
+def test_a_limit_on_files_is_said_in_words_that_name_it(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`File too large` alone does not say what is wrong with the machine."""
+
+    def full(_: ShortSearch) -> None:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
+
+    monkeypatch.setattr(ShortSearch, "run", full)
+    result = run(script)
+    assert (result.status, result.reason_code, result.machine_fault) == ("error", "machine_fault", "the disk is full")
+    assert result.reason == "nothing more can be written: [Errno 27] File too large"
+
+
 def test_the_runs_of_a_program_that_is_refused_took_time(script: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def passes(*_: object) -> None:
         time.sleep(0.2)
@@ -156,7 +190,8 @@ def test_what_is_proven_stays_proven_whatever_becomes_of_its_explanation(
     result = run(script)
     assert (result.status, result.ended_by, result.exit_status) == ("minimized", "fixed_point", 0)
     assert (result.machine_fault, result.reason_code) == (None, None)
-    assert result.reason == f"what explains the repro was not found out: {broken}"
+    full = "nothing more can be written: " if isinstance(broken, OSError) else ""
+    assert result.reason == f"what explains the repro was not found out: {full}{broken}"
     assert (result.files.repro, result.verification.same) == ("repro.py", 3)
     written = Result.model_validate_json((script.parent / "out" / "result.json").read_text())
     assert written.model_copy(update={"timing": result.timing}) == result

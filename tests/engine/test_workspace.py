@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -252,6 +255,26 @@ def test_whenever_it_is_killed_the_next_job_takes_the_directory(
         if not ended:
             return
     pytest.fail("it never came to its end")
+
+
+@pytest.mark.parametrize(("number", "kept"), [(errno.ENOSPC, True), (errno.EROFS, False)])
+def test_what_the_job_no_longer_needs_makes_room_for_its_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, kept: bool
+) -> None:
+    room = tmp_path / "room"
+    write = Path.write_text
+
+    def written(path: Path, text: str, **more: Any) -> int:
+        if not room.exists():
+            raise OSError(number, os.strerror(number))
+        return write(path, text, **more)
+
+    space = Workspace(tmp_path / "out")
+    space.prepare(resume=False)
+    monkeypatch.setattr(Path, "write_text", written)
+    with contextlib.nullcontext() if kept else pytest.raises(OSError, match="Read-only"):
+        space.save_last(Result(status="error"), room.mkdir)
+    assert (space.result.exists(), room.exists()) == (kept, kept)
 
 
 def test_a_full_disk_leaves_a_directory_that_can_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
