@@ -27,7 +27,7 @@ from .kept_apart import close_to_children
 from .orphans import adopt_orphans, offspring
 from .own_time import OwnTime
 from .protocol import CUDA_ARCH, Facts, Pong, Question, Ready, Reply, StartFailed, decode
-from .shortcuts import shortcut
+from .shortcuts import last_words, shortcut
 from .spare import BEGUN, Spare, pipes
 from .standby import Standby, gpus, suits
 
@@ -381,7 +381,7 @@ def main(words: list[str]) -> None:
 
             libraries.load(names)
     except BaseException as error:
-        server.send({"failed": f"{type(error).__name__}: {str(error) or 'while torch and its compiler were imported'}"})
+        server.send({"failed": last_words(error)})
         raise
     server.send({"ready": facts})
     try:

@@ -15,6 +15,7 @@ from typing import Any
 from .protocol import SHORTCUT_FAILED
 
 _log = 2
+_first = ""  # what failed first in this process, and how
 
 
 def log_here() -> None:
@@ -28,11 +29,20 @@ def log_here() -> None:
 def shortcut(what: str) -> Iterator[None]:
     """Allow the body to fail: that `what` failed is logged, and the error is suppressed. An exit or an early end (not an `Exception`)
     propagates."""
+    global _first
     try:
         yield
     except Exception as error:
+        _first = _first or f"{what} failed: {type(error).__name__}: {error}"
         with contextlib.suppress(OSError):
             os.write(_log, f"{SHORTCUT_FAILED}{what}: {type(error).__name__}: {error}\n".encode("utf-8", "backslashreplace"))
+
+
+def last_words(error: BaseException) -> str:
+    """What to say about an `error` that ends a process while torch is imported, with the first shortcut that failed before: what a broken
+    import has left is not seen by the next one, which may fail in words of its own."""
+    said = f"{type(error).__name__}: {str(error) or 'while torch and its compiler were imported'}"
+    return f"{said}; before that, {_first}" if _first else said
 
 
 def function_at(owner: Any, name: str, *parameters: str) -> Any:
