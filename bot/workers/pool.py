@@ -32,12 +32,13 @@ from bot.sandbox.sandbox import NoSandbox, Sandbox
 from bot.workers import environment
 from bot.workers.declared import misfit
 from bot.workers.libraries import imports_of, libraries_of
-from bot.workers.process import has_raised
+from bot.workers.process import LIMITS, has_raised
 from bot.workers.toolchain import lent_headers
 
 # How many questions about scripts with the same libraries it takes to start a parent for these, and the most such parents.
 OFTEN, MOST_WITH_LIBRARIES = 2, 2
-# Seconds within which the parent must have imported torch and the compiler.
+# Seconds within which the parent must have imported torch and the compiler. One that was late is replaced once: it may have been stopped,
+# and a disk that was slow is quicker the second time.
 START_LIMIT = 180.0
 # Seconds that it gets to end by itself; its children die with it.
 LAST_WAIT = 0.3
@@ -99,13 +100,15 @@ class Asked:
 class _Parent:
     """One process of the warm parent, and the questions that it has."""
 
-    def __init__(self, process: Process, on_ready: Callable[[dict[str, str]], None]) -> None:
+    def __init__(self, process: Process, on_ready: Callable[[dict[str, str]], None], *, after_late: bool) -> None:
         self.process = process
+        self.late = False  # it did not get ready in time
+        self.end = ""  # how it ended, if that is known
+        self._after_late = after_late
         self.failure: str | None = None  # why it never became ready
         self._on_ready = on_ready
         self._ready = False
         self._over = False
-        self._killed = False  # by the kernel, which kills the largest process: the next parent may come up
         self.answered = False
         self._waiting: dict[int, Asked] = {}
         self._state = threading.Lock()
@@ -144,6 +147,7 @@ class _Parent:
 
     def close(self) -> None:
         """End it, and its children with it."""
+        self.end = self.end or "it was no longer needed"
         self._lines.put(None)
         self._listens.set()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -165,6 +169,7 @@ class _Parent:
             if not self._ready or not self._waiting:
                 self._unanswered = 0
             elif self._unanswered >= UNANSWERED:
+                self.end = "it no longer answered"
                 self.process.end()
                 return
             else:
@@ -184,8 +189,12 @@ class _Parent:
                     break  # a library that it has imported for a program wrote into the pipe
             else:
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._killed = self.process.wait(DEATH) == -signal.SIGKILL
+                    # the kernel kills the largest process: the next parent may come up
+                    if self.process.wait(DEATH) == -signal.SIGKILL and not self.end:
+                        self.end = "it was killed, as for its memory"
         self.process.end()
+        if self.process.report.ended:
+            self.end = LIMITS[self.process.report.ended]
         self._ended.set()
         self._alarm.cancel()
         self._lines.put(None)
@@ -193,7 +202,7 @@ class _Parent:
         with self._state:
             self._over = True
             lost, self._waiting = self._waiting, {}
-            if self.failure is None and not self._ready and not self._killed:
+            if self.failure is None and not self._ready and not self.end:
                 self.failure = (
                     self.process.report.failed or f"the worker's parent ended with status {self.process.returncode} before it was ready"
                 )
@@ -201,7 +210,7 @@ class _Parent:
             if self.failure is not None:
                 asked.fail(self.failure)
             else:
-                asked.answer({"status": "infra", "text": "the worker's parent died"})
+                asked.answer({"status": "infra", "text": "the worker's parent died" + (f": {self.end}" if self.end else "")})
 
     def _heard(self, message: Ready | StartFailed | Reply | Pong) -> None:
         self._unanswered = 0
@@ -226,7 +235,10 @@ class _Parent:
                 self.answered = True
 
     def _on_start_timeout(self) -> None:
-        self.failure = f"the interpreter did not import torch within {START_LIMIT:.0f} s"
+        said = f"the interpreter did not import torch within {START_LIMIT:.0f} s"
+        if self._after_late:
+            self.failure = f"{said}, twice"
+        self.late, self.end = True, said
         self.process.end()
 
 
@@ -314,7 +326,8 @@ class Pool:
                     return self._parent
                 self.restarts = 1 if self._parent.answered else self.restarts + 1
                 if self.restarts > RESTARTS:
-                    raise PoolError(f"the worker's parent keeps dying; see {self.log}")
+                    last = f" (the last time, {self._parent.end})" if self._parent.end else ""
+                    raise PoolError(f"the worker's parent keeps dying{last}; see {self.log}")
             self._parent = self._spawn()
             return self._parent
 
@@ -357,7 +370,7 @@ class Pool:
                 )
             except NoSandbox as error:
                 raise PoolError(str(error)) from error
-        return _Parent(process, self.versions.update)
+        return _Parent(process, self.versions.update, after_late=self._parent is not None and self._parent.late)
 
     def __enter__(self) -> Pool:
         return self
