@@ -81,9 +81,9 @@ class Lookups:
         return self._run(_ON_GPU).status == "ok"
 
     def is_python(self) -> bool:
-        """Whether the interpreter runs Python, as far as there is time to tell: another program may end well with any arguments."""
+        """Whether the interpreter runs Python, as far as it could be tried: another program may end well with any arguments."""
         found = self._run(f"raise SystemExit({_ODD})", limit=min(_LIMIT, self.budget.remaining()))
-        return found.exit == _ODD or found.status == "timeout"
+        return found.exit == _ODD or found.status in ("timeout", "infra")
 
     def _run(self, code: str, *arguments: str, limit: float = _LIMIT) -> Outcome:
         words = [self.launch.python, "-c", code, *arguments]
@@ -229,7 +229,7 @@ class TwoRuns:
 
     def _ended(self) -> str:
         eager = self.eager
-        return {"raised": "", "exit": f" (exit status {eager.exit})"}.get(eager.status, f" ({eager.signal or eager.status})")
+        return {"raised": "", "infra": "", "exit": f" (exit status {eager.exit})"}.get(eager.status, f" ({eager.signal or eager.status})")
 
     def _same_failure(self) -> bool:
         """Whether our hooks saw the compiler and eager ends in the same error: then the compiler was not taken out of it."""

@@ -28,7 +28,7 @@ from bot.engine.warm_control import WarmControl
 from bot.engine.withheld import withheld
 from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
-from bot.failure.machine_faults import fault_of, last_line, may_pass
+from bot.failure.machine_faults import STOPPED, fault_of, last_line, may_pass
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import ControlOption
@@ -224,8 +224,7 @@ class Intake:
         return TwoRuns.of(found, without, self.options.target.name)
 
     def _lookups(self) -> Lookups:
-        launch, script = self._launch()
-        return Lookups(launch, script, self.budget)
+        return Lookups(*self._launch(), self.budget)
 
     def _captured(self, own: float, *, keeps: bool = True) -> Capture:
         self.progress.step(f"running {self.options.target.name} with the capture in place")
@@ -242,8 +241,9 @@ class Intake:
             said = f"the program did not end within the budget of {self.options.budget:.0f} s; see original/log.txt"
             raise Ended("error", "budget", said)
         if outcome.status != "ok" and (fault := fault_of(outcome)):
-            said = f" ({outcome.text.strip()}); --python names another one" if outcome.status == "infra" else ""
-            raise Ended("error", "machine_fault", f"the machine is at fault: {fault}{said}", machine_fault=fault)
+            hint = "; --python names another one" if "torch" in fault else ""
+            said = fault + (f" ({outcome.text.strip()}){hint}" if outcome.status == "infra" else "")
+            raise Ended("error", "machine_fault", f"the machine is at fault: {said}", machine_fault=fault)
         return self._compared(for_what_it_caught(found, self.options.target.name, lambda: self._fallen_back(own)), own)
 
     def _fallen_back(self, own: float) -> Capture:
@@ -316,8 +316,8 @@ class Intake:
         """One run of the program; `looked_for` are fields of `Watch`."""
         watch = Watch(self.space.work / name, self.cache, compare, box=self.box, made=self.made, **looked_for)
         found = self._watched(watch, own)
-        if found.outcome.status != "infra" and may_pass(found.outcome):
-            self.progress.step("it was killed, or met a full disk: once more")
+        if may_pass(found.outcome) and (found.outcome.status != "infra" or fault_of(found.outcome) == STOPPED):
+            self.progress.step("it was killed or stopped, or met a full disk: once more")
             found = self._watched(watch, own)
         return found
 

@@ -14,6 +14,7 @@ from bot.models.result import ReasonCode
 _DISK, _MEMORY = "the disk is full", "the machine ran out of memory"
 _NOWHERE = "no temporary directory can be written to, as on a full disk"
 KILLED = "the program was killed, as for its memory"
+STOPPED = "a signal has stopped a process"
 _KNOWN = (
     (re.compile(r"InvalidCxxCompiler|No working C\+\+ compiler found"), "no C++ compiler"),
     # the kernel killed the compiler, or a process that it had started
@@ -34,6 +35,7 @@ _KNOWN = (
     ),
     (re.compile(r"^the sandbox ended the program: no space left on the disk", re.M), _DISK),
     (re.compile(r"^the sandbox ended the program: too many processes", re.M), "the program started too many processes"),
+    (re.compile(r"^the program did not end: a signal, such as SIGSTOP, has stopped it", re.M), STOPPED),
     (re.compile(r"Cannot find a working triton installation|TritonMissing"), "no working triton"),
     (re.compile(r"RuntimeError: Cannot find ptxas(?![\w-])"), "no ptxas, which triton compiles with: TRITON_PTXAS_PATH names one"),
     (

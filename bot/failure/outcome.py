@@ -11,7 +11,7 @@ class Outcome(Model):
     `status`: ok (ran to its end), raised (an uncaught exception; `text` ends in the traceback as Python prints it),
     exit (ended with a non-zero status without one), signal (died of `signal`; `text` holds faulthandler's dump),
     timeout (`text` holds faulthandler's dump of that moment), memory (exceeded its limit), stopped (a warm worker left the
-    compiler on purpose, after the last phase in which the signature could show itself), infra (our own fault).
+    compiler on purpose, after the last phase in which the signature could show itself), infra (our own fault, or the machine's).
     """
 
     status: str

@@ -6,6 +6,8 @@ wait (the second number in `/proc/PID/schedstat`). If the system does not tell, 
 
 from __future__ import annotations
 
+import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator
 
@@ -64,14 +66,26 @@ def seconds_waited(pid: int) -> dict[int, float]:
     return found
 
 
-def _tree(pid: int) -> Iterator[int]:
-    """The process and its descendants, except those started by a thread other than the main one, which are unknown."""
+def is_stopped(pid: int) -> bool:
+    """Whether a signal, such as SIGSTOP, has stopped the process `pid` or one below it. No if the system does not tell."""
+    for one in _tree(pid, threads=True):
+        try:
+            with open(f"/proc/{one}/stat", encoding="ascii", errors="replace") as file:
+                state = file.read().rpartition(")")[2].split()[0]
+        except (OSError, IndexError):
+            continue
+        if state == "T":
+            return True
+    return False
+
+
+def _tree(pid: int, *, threads: bool = False) -> Iterator[int]:
+    """The process and its descendants. Those started by a thread other than the main one are unknown, unless all `threads` are asked."""
     waiting = [pid]
     while waiting:
         one = waiting.pop()
         yield one
-        try:
-            with open(f"/proc/{one}/task/{one}/children", encoding="ascii") as file:
-                waiting += [int(child) for child in file.read().split()]
-        except (OSError, ValueError):
-            continue
+        with contextlib.suppress(OSError):
+            for task in os.listdir(f"/proc/{one}/task") if threads else [str(one)]:
+                with contextlib.suppress(OSError, ValueError), open(f"/proc/{one}/task/{task}/children", encoding="ascii") as file:
+                    waiting += [int(child) for child in file.read().split()]

@@ -25,7 +25,7 @@ from .cache import link_headers
 from .half_written import remove_half_written
 from .kept_apart import close_to_children
 from .orphans import adopt_orphans, offspring
-from .own_time import OwnTime
+from .own_time import OwnTime, is_stopped
 from .protocol import CUDA_ARCH, Facts, Pong, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import last_words, shortcut
 from .spare import BEGUN, Spare, pipes
@@ -284,8 +284,8 @@ class Server:
             if child.cancelled or child.over:
                 _kill(child.pid, signal.SIGKILL)
             elif child.is_late(now):
-                if not child.begun:
-                    child.cancelled = True  # it begins too late for an answer to count
+                if not child.begun or is_stopped(child.pid):
+                    child.cancelled = True  # no answer would count: it begins too late, or a signal has stopped it
                 elif child.asked < STACKS:
                     # faulthandler writes the Python stack even if native code hangs
                     child.asked, child.timed_out = child.asked + 1, True

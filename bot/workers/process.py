@@ -18,7 +18,7 @@ from typing import IO, Literal
 
 from bot.failure.outcome import Outcome
 from bot.failure.traceback import GROUP_HEADER, HEADER, plain, ungrouped
-from bot.inside.own_time import OwnTime
+from bot.inside.own_time import OwnTime, is_stopped
 from bot.sandbox import kernel
 from bot.sandbox.order import ProcessReport
 from bot.sandbox.process import Process
@@ -40,6 +40,8 @@ LIMITS = {
     "disk": "the sandbox ended the program: no space left on the disk",
     "processes": "the sandbox ended the program: too many processes",
 }
+# What is said about a run that did not end because it, or a process that it started, no longer ran: whether it hangs is not known then.
+NOT_RUNNING = "the program did not end: a signal, such as SIGSTOP, has stopped it or a process that it started"
 DRAIN_GRACE = 2.0  # seconds to read what is left in a pipe of a dead process
 # What faulthandler and the C++ library print when a process dies, and faulthandler for a Python thread that no longer runs anything.
 _FATAL, _TERMINATED = "Fatal Python error: ", "terminate called after throwing an instance of "
@@ -140,14 +142,16 @@ def run_process(
     ended: _End = "itself"
     try:
         ended = _wait(process, own, patience, wanted)
-        if ended == "late":
+        stopped = ended != "itself" and is_stopped(process.pid)
+        if ended == "late" and not stopped:
             _ask_for_stacks(process, 1 if patience.spread else patience.stacks)
     finally:
         process.end()
     seconds, elapsed = own.seconds(), time.monotonic() - started
     # Python's last words go to stderr, so stderr comes last.
     text = out.text() + err.text()
-    outcome = _of_sandbox(process.report) or _outcome(process.returncode, ended, text, seconds)
+    broken = _of_sandbox(process.report) or (Outcome(status="infra", text=NOT_RUNNING) if stopped else None)
+    outcome = broken or _outcome(process.returncode, ended, text, seconds)
     return outcome.model_copy(update={"elapsed": round(elapsed, 3)})
 
 

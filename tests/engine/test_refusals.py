@@ -358,6 +358,8 @@ def test_whether_an_interpreter_runs_python_is_tried(tmp_path: Path) -> None:
     slow.write_text("#!/bin/sh\nsleep 60\n")
     slow.chmod(0o755)
     assert Lookups(Launch(str(slow), tmp_path, os.environ), "x.py", Budget(1)).is_python(), "there was no time to tell"
+    slow.write_text("#!/bin/sh\nkill -STOP $$\n")
+    assert Lookups(Launch(str(slow), tmp_path, os.environ), "x.py", Budget(1)).is_python(), "it was stopped"
 
 
 def look_up(tmp_path: Path, script: str = "pass\n", budget: float = 120.0) -> Lookups:

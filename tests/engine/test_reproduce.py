@@ -27,7 +27,7 @@ from bot.failure.signature import is_of_own_code, is_own_verdict, signature_of
 from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
-from bot.workers.process import START, Patience
+from bot.workers.process import LIMITS, NOT_RUNNING, START, Patience
 
 FAILED = 'Traceback (most recent call last):\n  File "/a/fail.py", line 5, in <module>\nInternalTorchDynamoError: no'
 KEY_ERROR = "Traceback (most recent call last):\nKeyError: 7"
@@ -211,7 +211,10 @@ NO_MEMORY = Outcome(
 )
 
 
-@pytest.mark.parametrize("first", [KILLED, NO_MEMORY])
+NOT_RUN = Outcome(status="infra", text=NOT_RUNNING)
+
+
+@pytest.mark.parametrize("first", [KILLED, NO_MEMORY, NOT_RUN], ids=["killed", "its compiler was", "stopped"])
 def test_a_program_that_the_kernel_killed_is_run_once_more(intake: Callable[..., Intake], first: Outcome) -> None:
     """The kernel takes the largest process, whoever filled the memory."""
     made = intake([first, RAISED], [PASSED])
@@ -226,6 +229,28 @@ def test_one_that_it_kills_each_time_is_one_that_dies_of_it(intake: Callable[...
     with pytest.raises(Ended, match="ran out of memory") as ended:
         intake([NO_MEMORY, NO_MEMORY], [PASSED]).run()
     assert ended.value.code == "machine_fault"
+
+
+def test_a_program_that_a_signal_stops_each_time_is_not_said_to_hang(intake: Callable[..., Intake]) -> None:
+    with pytest.raises(Ended, match=r"^the machine is at fault: a signal has stopped a process \(the program did not end: .*\)$") as ended:
+        intake([NOT_RUN, NOT_RUN], [PASSED]).run()
+    assert (ended.value.status, ended.value.code) == ("error", "machine_fault")
+
+
+def test_a_control_that_a_signal_stopped_is_run_once_more(intake: Callable[..., Intake]) -> None:
+    assert intake([RAISED], [NOT_RUN, PASSED]).run().failure.exception == ("InternalTorchDynamoError",)
+    with pytest.raises(Ended, match=r"by a fault of the machine: the program did not end: a signal, such as SIGSTOP, has ") as ended:
+        intake([RAISED], [NOT_RUN, NOT_RUN]).run()
+    assert (ended.value.status, ended.value.code) == ("error", "machine_fault")
+
+
+@pytest.mark.parametrize(
+    ("text", "helps"), [(LIMITS["disk"], False), ("no torch here: No module named 'torch'", True), ("torch 2.1 is too old", True)]
+)
+def test_another_interpreter_is_named_where_that_would_help(intake: Callable[..., Intake], text: str, helps: bool) -> None:
+    with pytest.raises(Ended, match="the machine is at fault: ") as ended:
+        intake([Outcome(status="infra", text=text)], [PASSED]).run()
+    assert ended.value.reason.endswith("; --python names another one") is helps
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -119,3 +120,22 @@ def test_on_a_busy_machine_a_child_is_late_by_its_own_time() -> None:
     child.asked, child.deadline = 1, began + 15.1  # its stack was asked for: what is waited from here on is waited for that
     own = 5.0
     assert child.is_late(began + 15.2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the state of a process is read from /proc")
+def test_a_child_that_a_signal_has_stopped_is_not_said_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked again then: a timeout would be a verdict on the program."""
+    reading, writing = os.pipe()
+    parent = server.Server(0, writing)
+    monkeypatch.setattr(server, "offspring", set)
+    with subprocess.Popen(["sh", "-c", "kill -STOP $$"], start_new_session=True) as stopped:
+        os.waitid(os.P_PID, stopped.pid, os.WSTOPPED | os.WNOWAIT)
+        silent = [os.open(os.devnull, os.O_RDONLY) for _ in range(2)]
+        parent.children[7] = server.Child(Question("", limit=0.1, id=7), stopped.pid, *silent)
+        until = time.monotonic() + 30
+        while parent.children and time.monotonic() < until:
+            parent.watch()
+            time.sleep(0.01)
+    assert json.loads(os.read(reading, 65536))["outcome"]["status"] == "infra"
+    for end in (reading, writing):
+        os.close(end)

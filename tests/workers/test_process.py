@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.failure.machine_faults import STOPPED, fault_of
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.own_time import OwnTime
@@ -179,6 +180,25 @@ def test_what_is_cut_off_is_said(tmp_path: Path) -> None:
     late, cut = (run_process(command, Patience(own, most), cwd=tmp_path, env=os.environ) for own, most in ((0.5, 60.0), (60.0, 0.5)))
     assert (late.status, late.cut) == ("timeout", False)
     assert (cut.status, cut.cut) == ("timeout", True)
+
+
+IN_A_THREAD = "import subprocess, threading\nthreading.Thread(target=subprocess.run, args=({},)).start()"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the state of a process is read from /proc")
+@pytest.mark.parametrize(
+    ("words", "patience"),
+    [
+        (["sh", "-c", "kill -STOP $$"], Patience(1.0)),
+        (["sh", "-c", "kill -STOP $$"], Patience(60.0, 5.0)),
+        (["sh", "-c", "sleep 60 & kill -STOP $!; wait"], Patience(1.0)),
+        ([sys.executable, "-c", IN_A_THREAD.format(["sh", "-c", "kill -STOP $$"])], Patience(3.0)),
+    ],
+    ids=["itself", "itself until it is cut off", "what it started", "what a thread of it started"],
+)
+def test_a_process_that_a_signal_has_stopped_does_not_hang(tmp_path: Path, words: list[str], patience: Patience) -> None:
+    outcome = run_process(words, patience, cwd=tmp_path, env=os.environ)
+    assert (outcome.status, fault_of(outcome)) == ("infra", STOPPED)
 
 
 def test_on_a_busy_machine_a_process_has_its_own_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
