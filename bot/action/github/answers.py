@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -29,3 +30,25 @@ def wrong_keys() -> Iterator[None]:
         yield
     except (KeyError, TypeError, AttributeError) as error:
         raise GitHubError(f"GitHub's answer lacks {error}") from error
+
+
+@contextmanager
+def missing() -> Iterator[None]:
+    """What GitHub does not have is passed over: no GitHubError for a 404."""
+    try:
+        yield
+    except GitHubError as error:
+        if error.status != 404:
+            raise
+
+
+def account_of(data: Mapping[str, Any]) -> Any:
+    """The account number whose permission an answer (`data`) reports; None if it does not say."""
+    user = data.get("user")
+    return user.get("id") if isinstance(user, dict) else None
+
+
+def number_of(data: Mapping[str, Any]) -> float:
+    """The number of an issue (`data`); one without a number comes after all others."""
+    number = data.get("number")
+    return number if isinstance(number, int) else math.inf

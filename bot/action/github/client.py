@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any, get_args
@@ -12,7 +11,7 @@ from urllib.parse import quote
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from bot.action.github import storage
-from bot.action.github.answers import R, read, wrong_keys
+from bot.action.github.answers import R, account_of, missing, number_of, read, wrong_keys
 from bot.action.github.resources import (
     Artifact,
     Comment,
@@ -31,6 +30,8 @@ from bot.action.github.transport import GitHubError, Transport
 
 LOG_LIMIT = 32 << 20
 ARTIFACT_LIMIT = 64 << 20
+# Comments of ours with one marker that somebody may have deleted while the list still shows them.
+_MOST_DELETED = 5
 # GITHUB_TOKEN may not ask who it is.
 ACTIONS_LOGIN = "github-actions[bot]"
 
@@ -39,17 +40,6 @@ _MOMENT = TypeAdapter[datetime](AwareDatetime)
 
 def _open_at(listed: Sequence[PullRequest], commit: str) -> Sequence[PullRequest]:
     return [pull for pull in listed if pull.state == "open" and pull.head.sha == commit]
-
-
-def _account(data: Mapping[str, Any]) -> Any:
-    """The account number whose permission an answer reports; None if it does not say."""
-    user = data.get("user")
-    return user.get("id") if isinstance(user, dict) else None
-
-
-def _number(data: Mapping[str, Any]) -> float:
-    number = data.get("number")
-    return number if isinstance(number, int) else math.inf
 
 
 def _repo(repository: str) -> str:
@@ -116,12 +106,16 @@ class GitHub:
 
         `hint` is its possible id, which may come from others: that one is tried first, since a list may lag behind.
         """
-        if hint is not None:
+        return self._own(repository, issue, marker, hint)
+
+    def _own(self, repository: str, issue: int, marker: str, hint: int | None = None, gone: Set[int] = frozenset()) -> Comment | None:
+        if hint is not None and hint not in gone:
             with suppress(GitHubError):  # then by the list
                 held = read(Comment, self._http.ask("GET", f"{_repo(repository)}/issues/comments/{hint}"))
                 if held.issue == issue and self.is_ours(held) and held.body.startswith(marker):
                     return held
-        return next((c for c in self.comments(repository, issue) if self.is_ours(c) and c.body.startswith(marker)), None)
+        listed = (comment for comment in self.comments(repository, issue) if comment.id not in gone)
+        return next((comment for comment in listed if self.is_ours(comment) and comment.body.startswith(marker)), None)
 
     def upsert_comment(
         self, repository: str, issue: int, marker: str, body: str, comment: int | None = None, hint: int | None = None
@@ -131,34 +125,37 @@ class GitHub:
         The marker is put before the body unless it begins with it; `hint` is as for `own_comment`.
         """
         text = body if body.startswith(marker) else f"{marker}\n{body}"
-        at = _repo(repository)
-        if comment is not None:
-            try:
-                return read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{comment}", body={"body": text}))
-            except GitHubError as error:
-                if error.status != 404:  # somebody deleted it
-                    raise
-        known = self.own_comment(repository, issue, marker, hint)
-        if known is None:
+        at, gone = f"{_repo(repository)}/issues", set[int]()
 
-            def find() -> Any:
-                found = self.own_comment(repository, issue, marker)
-                return found.model_dump() if found else None
+        def edited(known: int) -> Comment | None:
+            for _ in range(2):  # what GitHub calls missing once may be there
+                with missing():
+                    return read(Comment, self._http.ask("PATCH", f"{at}/comments/{known}", body={"body": text}))
+            gone.add(known)  # somebody deleted it, though a list may still show it
+            return None
 
-            known = read(Comment, self._http.create(f"{at}/issues/{issue}/comments", {"body": text}, find))
-            if known.user.id:  # our own comment says who we are, if no input does, or if the input is only an App's name
-                self._login = known.user.login
-        if known.body != text:
-            return read(Comment, self._http.ask("PATCH", f"{at}/issues/comments/{known.id}", body={"body": text}))
-        return known
+        def find() -> Any:
+            found = self._own(repository, issue, marker, gone=gone)
+            return found.model_dump() if found else None
+
+        if comment is not None and (written := edited(comment)) is not None:
+            return written
+        for _ in range(_MOST_DELETED):
+            known = self._own(repository, issue, marker, hint, gone)
+            if known is None:
+                known = read(Comment, self._http.create(f"{at}/{issue}/comments", {"body": text}, find))
+                if known.user.id:  # our own comment says who we are, if no input does, or if the input is only an App's name
+                    self._login = known.user.login
+            if known.body == text:
+                return known
+            if (written := edited(known.id)) is not None:
+                return written
+        raise GitHubError("its comments are deleted as soon as they are there", 404)
 
     def delete_comment(self, repository: str, comment: int) -> None:
         """Delete a comment; it may be gone already."""
-        try:
+        with missing():
             self._http.ask("DELETE", f"{_repo(repository)}/issues/comments/{comment}", kind=object)
-        except GitHubError as error:
-            if error.status != 404:
-                raise
 
     def react(self, repository: str, comment: int, reaction: Reaction) -> None:
         """Add `reaction` to a comment on an issue. Twice has no effect."""
@@ -175,7 +172,7 @@ class GitHub:
             # The list, not the search, which lags by minutes. Its end first: it may be long if others write under our login.
             wanted = {"state": "open", "creator": self.login(), "sort": "created", "direction": "desc"}
             listed = (data for data in self._http.pages(at, wanted, limit=30) if isinstance(data, dict))
-            return min((data for data in listed if str(data.get("body") or "").startswith(marker)), key=_number, default=None)
+            return min((data for data in listed if str(data.get("body") or "").startswith(marker)), key=number_of, default=None)
 
         if (found := find()) is not None:
             return read(Issue, found)
@@ -211,14 +208,14 @@ class GitHub:
         if it is about this very account, or, if it does not say, about the name that GitHub says this account has now.
         """
         data = self._permission_of(repository, user.login)
-        if _account(data) != user.id:
+        if account_of(data) != user.id:
             name = self._name_now(user)
             if name is None:
                 return "none"
             if name.lower() != user.login.lower():
                 data = self._permission_of(repository, name)
         said: Any = data.get("permission")
-        return said if said in get_args(Permission) and _account(data) in (None, user.id) else "none"
+        return said if said in get_args(Permission) and account_of(data) in (None, user.id) else "none"
 
     def _name_now(self, user: User) -> str | None:
         """The current login of an account, which may have changed; None if GitHub knows none, or does not tell."""

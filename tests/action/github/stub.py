@@ -36,12 +36,13 @@ class Fault:
 
 
 class Stub:
-    """Runs while it is entered. `seen` are the requests; `faults` are used up one by one."""
+    """Runs while it is entered. `seen` are the requests; `faults` are used up one by one; the list still shows the comments `deleted`."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         self.faults: list[Fault] = []
         self.comments: list[dict[str, Any]] = []
+        self.deleted: list[dict[str, Any]] = []
         self.answers: dict[tuple[str, str], tuple[int, Any]] = {}
         self.silence = 1.0  # seconds
         stub = self
@@ -97,7 +98,7 @@ class Stub:
         if (verb, path) in self.answers:
             return self.answers[verb, path]
         if path.endswith("/comments") and verb == "GET":
-            return 200, self.comments
+            return 200, [*self.deleted, *self.comments]
         if path.endswith("/comments") and verb == "POST":
             made = {"id": 1 + len(self.comments), "body": json.loads(body)["body"], "user": {"login": "bot", "id": 1}, "created_at": NOW}
             self.comments.append(made)

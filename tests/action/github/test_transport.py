@@ -185,6 +185,36 @@ def test_a_known_comment_is_edited_without_a_search_and_a_deleted_one_written_ag
     assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nthree"]
 
 
+@pytest.mark.parametrize("known", ["by its id", "by a hint", "by the list"])
+@pytest.mark.parametrize("lost", [False, True], ids=["posted", "posted, and the answer is lost"])
+def test_a_deleted_comment_that_the_list_still_shows_is_written_again_once(stub: Stub, known: str, lost: bool) -> None:
+    deleted = {"id": 90, "body": f"{MARK}\none", "user": {"login": "bot", "id": 1}, "created_at": "2026-11-03T12:00:00Z"}
+    stub.faults = [Fault(502, late=True, verb="POST")] if lost else []
+    stub.deleted = [deleted]
+    given = {"by its id": {"comment": 90}, "by a hint": {"hint": 90}, "by the list": {}}[known]
+    written = client(stub, Clock()).upsert_comment(REPO, 7, MARK, "two", **given)
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\ntwo"]
+    assert written.id == stub.comments[0]["id"]
+    # the next finds the new one, though the list comes to it after the old one
+    client(stub, Clock()).upsert_comment(REPO, 7, MARK, "three")
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nthree"]
+
+
+def test_a_comment_that_is_called_missing_once_is_not_written_twice(stub: Stub) -> None:
+    client(stub, Clock()).upsert_comment(REPO, 7, MARK, "one")
+    stub.faults = [Fault(404, verb="PATCH")]
+    client(stub, Clock()).upsert_comment(REPO, 7, MARK, "two")
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\ntwo"]
+
+
+def test_comments_that_are_deleted_at_once_are_not_written_for_ever(stub: Stub) -> None:
+    made = {"id": 90, "body": f"{MARK}\nanother", "user": {"login": "bot", "id": 1}, "created_at": "2026-11-03T12:00:00Z"}
+    stub.answers["POST", f"/repos/{REPO}/issues/7/comments"] = 201, made
+    with pytest.raises(GitHubError):
+        client(stub, Clock()).upsert_comment(REPO, 7, MARK, "two")
+    assert [verb for verb, _, _ in stub.seen].count("POST") < 10
+
+
 @pytest.mark.parametrize(
     ("held", "posts"),
     [
