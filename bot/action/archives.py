@@ -10,7 +10,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import IO
+from typing import IO, cast
 
 from bot.action.redaction import redact
 
@@ -43,9 +43,25 @@ def holds_secret(file: IO[bytes]) -> bool:
         return True
 
 
+class _InParts:
+    """A `file` of which no more than `most` bytes are read at once: zipfile reads a directory of members as a whole, however long it is."""
+
+    def __init__(self, file: IO[bytes], most: int) -> None:
+        self._most = most
+        self.seek, self.tell, self._read = file.seek, file.tell, file.read
+
+    def read(self, size: int = -1) -> bytes:
+        if size > self._most:
+            raise ValueError("too much at once")
+        return self._read(self._most if size < 0 else size)
+
+    def seekable(self) -> bool:
+        return True
+
+
 def _texts(file: IO[bytes]) -> Iterator[str]:
     left = _MOST
-    with zipfile.ZipFile(file) as archive:
+    with zipfile.ZipFile(cast(IO[bytes], _InParts(file, _LARGEST + MOST_AROUND))) as archive:
         yield archive.comment.decode("latin-1")
         members = archive.infolist()
         if len(members) > _MEMBERS:

@@ -83,6 +83,25 @@ def test_an_archive_with_too_much_around_its_members_counts_as_one_with_a_secret
     assert holds_secret(io.BytesIO(b"x" * 2000 + archive("x")))
 
 
+def test_a_directory_of_members_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of its entries is 46 bytes, and takes ten times as many in memory."""
+    monkeypatch.setattr("bot.action.archives._LARGEST", 1000)
+    monkeypatch.setattr("bot.action.archives.MOST_AROUND", 1000)
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as made:
+        for number in range(1000):
+            made.writestr(str(number), b"")
+    taken: list[int] = []
+
+    class Read(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            taken.append(len(found := super().read(size)))
+            return found
+
+    assert holds_secret(Read(written.getvalue()))
+    assert max(taken) <= 2000
+
+
 def test_what_is_no_archive_is_not_packed() -> None:
     good = archive("{}")
     assert packed(good) is not None

@@ -16,7 +16,7 @@ import sys
 import tarfile
 import time
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, cast
 
 from bot.action.archives import holds_secret
 from bot.action.minify.isolation import Account
@@ -31,6 +31,8 @@ MOST_TEXT = LONGEST
 _MOST_ENTRIES = 20_000
 # Bytes of entries, including those left behind: they are read to the end, too, which a file full of holes hardly has.
 _MOST_READ = 8 << 30
+# Bytes between the content of one file and that of the next: no headers of ours are longer. Tarfile keeps in memory whatever they declare.
+_MOST_HEADERS = 64 << 10
 # Names that an artifact can have, and no others: with a single bad name, the whole upload is rejected.
 _NAME = re.compile(r"[A-Za-z0-9_.+=@,()~ -]{1,150}")
 _DEEPEST = 12
@@ -75,6 +77,20 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
                 entry.size = facts.st_size
                 archive.addfile(entry, opened)
 """
+
+
+class _Measured:
+    """A `stream` of which no more than `most` bytes are read: then OverflowError."""
+
+    def __init__(self, stream: IO[bytes], most: int) -> None:
+        self._stream, self._read, self.most = stream, 0, most
+
+    def read(self, size: int) -> bytes:
+        if self._read >= self.most:
+            raise OverflowError
+        block = self._stream.read(size)
+        self._read += len(block)
+        return block
 
 
 def hand_over(account: Account, source: Path, target: int, without: Path | None = None) -> list[str]:
@@ -123,14 +139,18 @@ def receive(stream: IO[bytes], target: int) -> list[str]:
     changed: list[str] = []
     result = ResultSet(target)
     copied = taken = searched = read = 0
+    measured = _Measured(stream, _MOST_HEADERS)
     try:
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
+        with tarfile.open(fileobj=cast(IO[bytes], measured), mode="r|") as archive:
             for number, entry in enumerate(archive):
+                measured.most = archive.offset + _MOST_HEADERS
                 if number >= _MOST_ENTRIES:
                     left.append(f"more than {_MOST_ENTRIES} entries")
                     break
                 # a name that contains a secret becomes one that an artifact cannot have
                 entry.name = redact(entry.name[:_LONGEST_NAME])
+                # the archive keeps its entries
+                archive.pax_headers, entry.pax_headers, entry.linkname, entry.uname, entry.gname = {}, {}, "", "", ""
                 read += abs(entry.size)
                 if read > _MOST_READ:
                     left.append(f"{entry.name[:200]!r} and what comes after: more than {_MOST_READ >> 30} GiB")

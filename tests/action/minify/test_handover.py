@@ -13,6 +13,7 @@ import threading
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO, cast
 
 import pytest
 
@@ -243,6 +244,61 @@ def test_a_header_that_cannot_be_read_is_said(tmp_path: Path, target: int, kind:
     left = receive(io.BytesIO(whole), target)
     assert [said.startswith("what comes after: ") for said in left] == [True] * cannot_be_read(whole)
     assert found(tmp_path) == {"kept.txt": "x"}
+
+
+class Endless(io.RawIOBase):
+    """Begins with these bytes, and goes on with the same block for ever."""
+
+    def __init__(self, begins: bytes, block: bytes) -> None:
+        self.begins, self.block, self.taken = io.BytesIO(begins), block, 0
+
+    def read(self, size: int = -1) -> bytes:
+        assert size >= 0
+        found = self.begins.read(size) or (self.block * (size // len(self.block) + 1))[:size]
+        self.taken += len(found)
+        assert self.taken < 1 << 20
+        return found
+
+
+def header(kind: bytes, size: int) -> bytes:
+    entry = tarfile.TarInfo("x")
+    entry.type, entry.size = kind, size
+    return entry.tobuf(tarfile.GNU_FORMAT)
+
+
+SPARSE = bytearray(header(tarfile.GNUTYPE_SPARSE, 512))
+SPARSE[482] = 1  # its map goes on in the next block
+SPARSE[148:156] = b"%06o\0 " % (256 + sum(SPARSE[:148]) + sum(SPARSE[156:512]))
+SPARSE_1_0 = tarfile.TarInfo("x")
+SPARSE_1_0.size, SPARSE_1_0.pax_headers = 1 << 40, {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("begins", "block"),
+    [
+        (header(tarfile.XHDTYPE, 8 << 30), b"a"),
+        (header(tarfile.XGLTYPE, 8 << 30), b"a"),
+        (header(tarfile.SOLARIS_XHDTYPE, 8 << 30), b"a"),
+        (header(tarfile.GNUTYPE_LONGNAME, 8 << 30), b"a"),
+        (header(tarfile.GNUTYPE_LONGLINK, 8 << 30), b"a"),
+        (bytes(SPARSE), b"1"),
+        (SPARSE_1_0.tobuf(tarfile.PAX_FORMAT), b"99999999\n"),
+        (b"", header(tarfile.XGLTYPE, 512) + b"6 a=b\n".ljust(512, b"\0")),
+        (b"", header(tarfile.GNUTYPE_LONGNAME, 512) + b"a".ljust(512, b"\0")),
+    ],
+    ids=["pax", "global", "solaris", "long name", "long link", "sparse", "sparse 1.0", "nested global", "nested long name"],
+)
+def test_a_header_that_declares_gigabytes_is_not_read(tmp_path: Path, target: int, begins: bytes, block: bytes) -> None:
+    stream = Endless(archive(("kept.txt", b"x")).getvalue()[:1024] + begins, block)
+    left = receive(cast(IO[bytes], stream), target)
+    assert left == ["what comes after: its header cannot be read (OverflowError)"]
+    assert found(tmp_path) == {"kept.txt": "x"}
+
+
+def test_a_long_file_and_a_long_name_are_no_long_header(tmp_path: Path, target: int) -> None:
+    names = ["/".join(["d" * 90] * 11 + [name]) for name in ("a.bin", "b.bin")]
+    assert receive(archive(*((name, b"x" * 300_000) for name in names)), target) == []
+    assert sorted(found(tmp_path)) == names
 
 
 def cannot_be_read(data: bytes) -> bool:
