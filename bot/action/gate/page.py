@@ -42,12 +42,17 @@ _WHOLE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _BEGUN = re.compile(r"<[a-z/!?]", re.IGNORECASE)
+# An attribute of such a tag, and its value as it is written.
+_ATTRIBUTE = re.compile(r"[\s/]+([^\s/<>=]+)(?:\s*=\s*(\"[^\"]*\"|'[^']*'|[^\s\"'<>][^\s<>]*(?=[\s>])|(?=>)))?")
 # Elements whose content a page does not show, or not with all parsers: GitHub lets `rp` through (gjtorikian/html-pipeline,
 # sanitization_filter.rb), and turns the last nine into text only in their most common forms (github/cmark-gfm, extensions/tagfilter.c).
 _HIDING = frozenset(
     {"rp", "template", "select", "svg", "math", "noscript", "object", "video", "audio", "canvas", "frameset"}
     | {"title", "textarea", "style", "xmp", "iframe", "noembed", "noframes", "script", "plaintext"}
 )
+# An element in which a page may show what is written in another order than it is read: `bdi` by itself, and all others with a direction.
+# Also `auto`, which the first letter decides.
+_ISOLATED, _DIRECTION, _AS_READ = "bdi", "dir", "ltr"
 # Elements without an end tag.
 _VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"})
 # Elements that are reopened in each following paragraph until they end. The more are open, the longer a parser searches for what a tag
@@ -93,7 +98,9 @@ def _sure(page: str) -> str:
     while at >= 0:
         tag = _WHOLE.match(page, at)
         name = (tag[1] or "").lower() if tag else ""
-        if name in _HIDING or (tag is None and _BEGUN.match(page, at)) or (name == "rt" and not opened["ruby"]):
+        if name in _HIDING or (tag is not None and name[:1].isalpha() and _turns(tag[0], name)):
+            return page[:at]
+        if (tag is None and _BEGUN.match(page, at)) or (name == "rt" and not opened["ruby"]):
             return page[:at]
         change = 0 if not name or name in _VOID else -1 if name.startswith("/") else 1
         if change > 0 or opened[name[1:]]:
@@ -104,6 +111,15 @@ def _sure(page: str) -> str:
                 return page[:at]
         at = page.find("<", tag.end() if tag else at + 1)
     return page
+
+
+def _turns(tag: str, name: str) -> bool:
+    """Whether a page may show what follows a whole `tag` in another order; `name` is that of its element."""
+    if _DIRECTION not in tag.lower():
+        return name == _ISOLATED
+    written = [found[2] or "" for found in _ATTRIBUTE.finditer(tag, 1 + len(name)) if found[1].lower() == _DIRECTION]
+    # of several only the first counts
+    return bool(written or name == _ISOLATED) and "".join(written[:1]).strip("'\"").lower() != _AS_READ
 
 
 def _leads_there(words: str, href: str) -> bool:

@@ -141,6 +141,16 @@ HIDDEN = "```python\nimport torch\nhidden = torch.compile\n```\n"
         "<rt>" * 6 + "\n\n{}\n" + "</rt>" * 6,
         "<pre>" * 12 + "\n\n{}\n" + "</pre>" * 12,
         "<div><h6>" * 12 + "\n\n{}\n" + "</h6></div>" * 12,
+        # from right to left, `1 - 2` is shown as `2 - 1`, and in `bdo` each word backwards
+        "<div dir='rtl'>\n\n{}\n</div>\n",
+        "<DIV align=left\nDIR=RTL>\n\n{}\n</DIV>\n",
+        "<div dir = &#114;tl>\n\n{}\n</div>\n",
+        "<p>\n<div/dir=rtl dir=ltr>\n\n{}\n</div>\n",
+        '<div dir="auto">\n\u05d0\n\n{}\n</div>\n',
+        "It fails: <bdo dir=rtl>\n\n{}\n</bdo>\n",
+        "<bdo dir=rtl><p></bdo>\n\n{}\n",  # the end of `bdo` is ignored: `p` is open
+        "<bdi>\n\n{}\n</bdi>\n",
+        "- <ol title='dir=ltr' dir=rtl><li>\n\n{}\n</ol>\n",
     ],
 )
 def test_code_that_a_page_need_not_show_is_not_taken(html: str) -> None:
@@ -187,6 +197,10 @@ def test_code_beside_a_footnote_is_taken(before: str) -> None:
         "- `a<b` of <function f at 0x7f>\n- <b>c</b> d\n\n| a |\n|---|\n| <br> b |\n\n[^1]: a\n\n{}",
         "# a\n<class 'x'>\n{}",
         "<sub><sub>\n\n{}\n</sub></sub>",
+        "<div dir='LTR' title='dir=rtl'>\n\n{}\n</div>",
+        "<bdo dir=ltr dir=rtl>\n\n{}\n</bdo>",
+        "<directory title=a/dir>\n\n{}\n",
+        "<!-- dir=rtl -->\n<a href='/a dir=rtl'>a</a dir=rtl>\n\n{}\n",
         "<sub><sub><code>a</code></sub></sub> <ruby>b<rt>c<rt>d</ruby>\n" * 20 + "\n{}",
     ],
 )
