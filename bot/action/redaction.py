@@ -58,6 +58,9 @@ _BEGINS = re.compile(r"(?:\d{4}-\d\d-\d\dT[\d:.]{8,20}Z )?(?:(?:E|#|//|>|\+|\*) 
 _MAILED = 76  # characters of a line in a mail, with the sign at its end
 # Characters around a line in a frame; minimum width of a line that was filled by folding, and minimum length of a rest worth hiding.
 _FRAME, _NARROWEST, _SHORTEST_REST = " \t\r│┃|", 60, 12
+# What a line contains that names the value in the next one, and number of its last characters that are examined.
+_MAY_NAME = re.compile(r"token|secret|passw|passphrase|key|auth|_pat\b|pwd|credentials", re.IGNORECASE)
+_MOST_NAMED = 400
 # Number of preceding characters that are examined together with a line.
 _MOST_FOLDED = 4_000
 
@@ -281,6 +284,7 @@ class LineRedactor:
     def __init__(self) -> None:
         self._left = 0  # lines that may still belong to a key
         self._parts: list[str] = []  # of a text that may be folded
+        self._names = ""  # the line before, if it may name a value in this one
 
     def __call__(self, line: str) -> str:
         """The `line` redacted."""
@@ -295,7 +299,16 @@ class LineRedactor:
             self._left, line = 0, SECRET + line[end.end() :]
         if KEY_BEGINS.search(line):
             self._left = _LONGEST_KEY
-        return redact(self._without_rest(line))
+        return self._without_value(self._without_rest(line))
+
+    def _without_value(self, line: str) -> str:
+        """The `line` redacted, including a value that the line before names, as in YAML."""
+        names, shown = self._names, redact(line)
+        self._names = line[-_MOST_NAMED:] if _MAY_NAME.search(line) else names if names and not line.strip() else ""
+        if not names:
+            return shown
+        *before, last = _all_of(f"{names}\n{line}").split("\n")
+        return last if len(before) == 1 and last.count(SECRET) > shown.count(SECRET) else shown
 
     def _without_rest(self, line: str) -> str:
         """The `line` without the continuation of a secret from the lines before."""

@@ -42,7 +42,11 @@ _NAMED = re.compile(
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"[A-Za-z0-9+/=-]{{20,2000}}(?={_QUOTE})"
 )
-_IN_URL = re.compile(r"(:(?:\\{0,15}/){2})(?:[^/\s:'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000})(?=:?@)")
+# The last form: a password with a slash. What a port begins is a path, which may hold an at sign as well.
+_IN_URL = re.compile(
+    r"(:(?:\\{0,15}/){2})(?:[^/\s:'\"]{0,200}:[^/\s'\"]{1,2000}|(?=[^/\s@'\"]{0,100}\d)[A-Za-z0-9_.~%-]{20,2000}"
+    r"|[^/\s:'\"@\[]{0,200}:(?!\d{0,5}\\{0,15}/|[$<{])[^\s'\"@]{1,200}(?<!/)(?=@[A-Za-z0-9\[][A-Za-z0-9.:\[\]-]{0,253}(?:[/?#\s'\"<>)]|\Z)))(?=:?@)"
+)
 # Parameters of signed addresses, and addresses that are themselves secret.
 _SIGNED = re.compile(
     r"(?i)((?:[?&;]|\\{1,15}(?:u00|x)26)(?:sig(?:nature)?|token|pwd|private_token|x-(?:amz|goog)-(?:signature|security-token|credential))=)"

@@ -390,6 +390,40 @@ def test_a_variable_of_a_list_with_its_value_in_the_next_line() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("password: |", "  {}"),
+        ("api_token:", "  {}"),
+        ("    GITHUB_TOKEN: >-", "      {}"),
+        ("- name: GITHUB_TOKEN", "  value: {}"),
+        ('{"name": "GITHUB_TOKEN",', ' "value": "{}"}'),
+    ],
+)
+def test_a_value_whose_name_is_in_the_line_before_comes_line_by_line(name: str, value: str) -> None:
+    """As one text is redacted, so are its lines."""
+    secret, other = "0123456789abcdef0123456789abcdef01234567", "  path: /models/a1b2c3d4e5f6"
+    lines = [name, value.replace("{}", secret), "step 12", value.replace("{}", secret), other]
+    whole = redact("\n".join(lines[:2])).split("\n")
+    redactor = LineRedactor()
+    assert [redactor(line) for line in lines] == [*whole, "step 12", redact(lines[3]), other]
+    assert secret not in whole[1]
+
+
+def test_a_line_with_a_name_and_a_value_names_no_other() -> None:
+    lines = ["- name: HF_TOKEN", "  value: abcdefgh12345678", "- name: HF_HOME", "  value: /models/a1b2c3d4e5f6", "key:", "", "x"]
+    redactor = LineRedactor()
+    assert [redactor(line) for line in lines] == [lines[0], f"  value: {SECRET}", *lines[2:]]
+
+
+@pytest.mark.parametrize("password", ["pa/ss", "/4/hunter22", "hunter22/x", "80/x/", "p:a/s\\s", "$/x"])
+@pytest.mark.parametrize("behind", ["example.org/simple", "host:5432/db?x=y", "[::1]:80", "localhost"])
+def test_a_password_may_hold_a_slash(password: str, behind: str) -> None:
+    shown = f"pip install https://{SECRET}@{behind} x@y"
+    told = password.startswith(("/", "80/", "$")) or password.endswith("/")  # as good as a port and a path
+    assert (redact(f"pip install https://bob:{password}@{behind} x@y") == shown) == (not told)
+
+
+@pytest.mark.parametrize(
     ("path", "shown"),
     [
         ("/home/bob/src/x.py", "~/src/x.py"),
@@ -433,6 +467,9 @@ def test_personal_paths(path: str, shown: str) -> None:
         "auth=(user_name_1, password_of_1(x)), -u origin:feature_2_of_x",
         "/usr/share/homeless/x and https://example.org/home/bob",
         "http://localhost:8080/a@b",
+        "pip install git+ssh://git@example.org:team/models.git@v1.2 'x @ git+https://example.org/team/x@main'",
+        "docker pull registry:5000/team/image@sha256 https://registry:4873/@scope/x http://[::1]:8080/x@y file://C:/x@y",
+        "http://example.org:$PORT/x@y http://example.org:{port}/x@y http://example.org/a:b/c@d s3://bucket/a:b/c@d",
         "headers = {'Authorization': f'Bearer {token_of_the_machine_12}', 'X-Api-Token': os.environ['X1']}",
         "authorization: see section 4 of rfc7235",
         "old_pwd = os.getcwd(); OLD_PWD = make_of(x1)",
@@ -527,6 +564,8 @@ def test_a_line_that_is_full_without_its_secret_goes_on() -> None:
         "\\\\/home",
         "\\/a",
         ":\\/\\/a:",
+        "://a:b/",
+        "://a:b/c@",
         f"{'a1' * 30}\n",
         f"{'a1' * 30}\n{'b2' * 29}\n",
         f"ghs_{'a1' * 40}\n{'a1' * 42}\n",
