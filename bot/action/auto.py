@@ -118,13 +118,13 @@ class Auto:
         config, settings = self.config, self.settings
         begin(out)
         if stopped.is_set():
-            return write_error(out, NEVER_BEGAN, self.console)
+            return write_error(out, NEVER_BEGAN, self.console, cancelled=True)
         if request.commit is not None:
             token = settings.token.get_secret_value()
             bring = partial(self.fetch, settings.server_url, request.repository, request.commit, checkout, token)
             try:
                 if not _done(bring, stopped):
-                    return write_error(out, NEVER_BEGAN, self.console)
+                    return write_error(out, NEVER_BEGAN, self.console, cancelled=True)
             except FetchError as error:
                 return write_error(out, str(error), self.console)
             config = replace(config, checkout=checkout)

@@ -174,7 +174,7 @@ def minify(
             log.exception(FAULT)
             wrong = "a fault of torch-minify: the log of the run shows it"
         if wrong:
-            status = write_error(out, wrong, console)
+            status = write_error(out, wrong, console, cancelled=wrong == NEVER_BEGAN)
             heard.append(wrong)
         leftovers.kill_all_but(others)
         directory.save()
@@ -183,18 +183,24 @@ def minify(
             said = machine_report(heard, status, gpu.unseen(), config.identities.setup, gpu_needed=config.device == "cuda")
             (out / FILE).write_text(said, encoding="utf-8")
         elif not (out / "result.json").is_file():
-            status = write_error(out, f"the engine ended with exit status {status} and left no result", console)
+            wrong = f"the engine ended with exit status {status} and left no result"
+            status = write_error(out, wrong, console, cancelled=children.stopped.is_set())
         # last, to replace one that a program may have left in its place
         (out / request_file.KEY_FILE).write_text(f"{request_file.key(request)}\n", encoding="utf-8")
         chown_like_parent(out)
     return status
 
 
-def write_error(out: Path, reason: str, console: Console) -> int:
-    """Write a result to `out` that gives `reason` and does not blame the program; print it to `console`; return its exit status."""
+def write_error(out: Path, reason: str, console: Console, *, cancelled: bool = False) -> int:
+    """Write a result to `out` that gives `reason` and does not blame the program; print it to `console`; return its exit status.
+
+    `cancelled`: the job was told to end, so the machine is not to blame either.
+    """
     reason = redact(reason)
     console.stderr.write(harmless(f"torch-minify: {reason}\n"))
     result = Result(status="error", reason=reason, machine_fault=reason[:200], reason_code="machine_fault")
+    if cancelled:
+        result = Result(status="error", ended_by="interrupted", reason=reason)
     out.mkdir(parents=True, exist_ok=True)
     (out / "result.json").write_text(result.to_json(), encoding="utf-8")
     return EXIT_STATUS[result.status]

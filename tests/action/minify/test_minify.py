@@ -280,7 +280,18 @@ def test_a_setup_that_was_stopped_did_not_fail(tmp_path: Path, checkout: Path, r
     out, stopped = tmp_path / "out", threading.Event()
     config = RunnerConfig(checkout, setup="echo begun; sleep 60", **runner)
     assert minify.minify(request(), config, out, console, watch=lambda _: stopped.set(), stopped=stopped) == 1
-    assert Result.model_validate_json((out / "result.json").read_text()).reason == minify.NEVER_BEGAN
+    result = Result.model_validate_json((out / "result.json").read_text())
+    assert (result.reason, result.ended_by) == (minify.NEVER_BEGAN, "interrupted")
+    assert (result.machine_fault, result.reason_code) == (None, None)  # nor is it the machine's
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+def test_who_is_blamed_for_an_error(tmp_path: Path, console: Console, cancelled: bool) -> None:
+    assert minify.write_error(tmp_path / "out", "it is over", console, cancelled=cancelled) == 1
+    result = Result.model_validate_json((tmp_path / "out" / "result.json").read_text())
+    assert (result.status, result.reason) == ("error", "it is over")
+    blamed = (None, None, "interrupted") if cancelled else ("it is over", "machine_fault", "fixed_point")
+    assert (result.machine_fault, result.reason_code, result.ended_by) == blamed
 
 
 @pytest.mark.parametrize("good", [True, False])
