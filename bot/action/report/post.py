@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,10 @@ from bot.models.request import Answer, Request
 log = logging.getLogger(__name__)
 
 POSTED, UNPOSTED = 0, 8
+# Characters of texts, and seconds of reading, in all, after which no further result is read: the worst of them takes a minute, and the job
+# has a quarter of an hour.
+MOST_TEXTS, LONGEST_READING = 24 << 20, 240.0
+_NOT_READ = "its result is there, but was not read here: those before it are very large"
 _NOT_TAKEN = "its result is there, but could not be downloaded here: the job that reports can be started again on the page of the run"
 
 
@@ -104,10 +109,18 @@ def collect(
     missing = [index for index in range(len(requests)) if index not in folders]
     why = _reasons(api, settings, missing, known) if api is not None else {}
     made = []
+    texts, spent = 0, 0.0
     unkept: str | None = None
     for index, request in enumerate(requests):
         folder = folders.get(index)
-        section = _section(request, folder).model_copy(update={"download": known.get(index)})
+        began = time.monotonic()
+        if folder is not None and (texts > MOST_TEXTS or spent > LONGEST_READING):
+            section = Section(request=redacted(request), problem=_NOT_READ)
+        else:
+            section = _section(request, folder)
+        spent += time.monotonic() - began
+        texts += sum(len(text or "") for text in (section.repro, section.exported_text, section.program, section.traceback, section.log))
+        section = section.model_copy(update={"download": known.get(index)})
         if index in why:
             section = section.model_copy(update={"problem": why[index]})
         if storage is not None and unkept is None:

@@ -158,6 +158,19 @@ def test_a_comment_for_each_issue(api: Memory, settings: Settings) -> None:
     assert [comment.answer.issue for comment in post.pending_comments(requests, sections, None)] == [7, 8]
 
 
+@pytest.mark.parametrize("limit", ["MOST_TEXTS", "LONGEST_READING"])
+def test_what_would_take_too_long_to_read_is_left_out_and_said(
+    api: Memory, settings: Settings, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """The job ends after a quarter of an hour, and then nothing at all is posted."""
+    monkeypatch.setattr(post, limit, 0)
+    assert deliver(asked(), ["lowering", "not_reproduced"], settings, api) == 0
+    (comment,) = api.held.values()
+    assert "### 1. Minimized" in comment.body
+    assert "its result is there, but was not read here: those before it are very large" in comment.body
+    assert "### 2. Did not reproduce here" not in comment.body
+
+
 def test_what_cannot_be_posted_is_kept_and_said(api: Memory, settings: Settings, caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     api.down = True
     assert deliver(asked(1), ["lowering"], settings, api) == 8
