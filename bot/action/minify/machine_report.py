@@ -37,7 +37,7 @@ def _end_of(heard: Sequence[str]) -> Sequence[str]:
     """As many of the last lines as fit."""
     room = _MOST
     for index in range(len(heard) - 1, -1, -1):
-        room -= min(len(heard[index].encode("utf-8", errors="replace")), _LONGEST) + 10
+        room -= len(heard[index][:_LONGEST].encode("utf-8", errors="replace")) + 10
         if room < 0:
             return ["[…]", *list(heard)[index + 1 :]]
     return heard
