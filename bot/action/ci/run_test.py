@@ -16,8 +16,9 @@ from bot.action.ci.tracebacks import Printed
 DIRECTORY = "test/"
 MAX_SAME_NAME = 50
 
-_BEGINS = re.compile(r"^PRINTING LOG FILE of (?P<file>\S{1,300}) \d{1,4}/\d{1,4} \(")
-_FAILED = re.compile(r"^(?P<file>[\w./-]{1,300}) \d{1,4}/\d{1,4} failed!(?: Received signal: (?P<signal>SIG[A-Z0-9]{1,10}))?$")
+# Of a large file one job may run several parts. Before torch 2.2 the beginning of a long log was folded.
+_BEGINS = re.compile(r"^(?:##\[group\])?PRINTING (?:BEGINNING OF )?LOG FILE of (?P<part>\S{1,300} \d{1,4}/\d{1,4}) \(")
+_FAILED = re.compile(r"^(?P<part>[\w./-]{1,300} \d{1,4}/\d{1,4}) failed!(?: Received signal: (?P<signal>SIG[A-Z0-9]{1,10}))?$")
 _CONSISTENT = re.compile(r"^FAILED CONSISTENTLY: (?P<id>\S.{0,1000})$")
 # Somebody may quote it in a list.
 _LISTED = re.compile(
@@ -58,8 +59,8 @@ def hinted(line: str) -> tuple[str, Hint] | None:
 
 
 @dataclass
-class _File:
-    """What the log says of one test file: the lines in which its own log is printed, how its processes ended."""
+class _FilePart:
+    """What the log says of one part of a test file: the lines in which its own log is printed, how its processes ended."""
 
     start: int = 0
     end: int = 0
@@ -81,7 +82,7 @@ class RunTestLog:
     passed: set[str] = field(default_factory=set)
     consistent: dict[str, Failure] = field(default_factory=dict)
     timed_out: dict[str, Failure] = field(default_factory=dict)
-    _files: dict[str, _File] = field(default_factory=dict)
+    _parts: dict[str, _FilePart] = field(default_factory=dict)
     _failed: dict[str, str] = field(default_factory=dict)
     _by_name: dict[str, list[str]] = field(default_factory=dict)
 
@@ -90,17 +91,17 @@ class RunTestLog:
         for i, line in enumerate(self.lines):
             if not self.is_used and line.startswith(_MARKS):
                 self.is_used = (not line.startswith("Running ") and not line.startswith("Executing [")) or bool(_RUNNING.match(line[:700]))
-            if begins := _BEGINS.match(line) if line.startswith("PRINTING") else None:
-                current = begins["file"]
-                self._files[current] = _File(i, len(self.lines))
+            if begins := _BEGINS.match(line) if line.startswith(("PRINTING", "##[group]PRINTING")) else None:
+                current = begins["part"]
+                self._parts[current] = _FilePart(i, len(self.lines))
             elif line.startswith("FINISHED PRINTING LOG FILE"):
                 if current:
-                    self._files[current].end = i
+                    self._parts[current].end = i
                 current = ""
             elif line.startswith("Command took >") and line.endswith("returning 124"):
                 ended = Failure("", "", "", seen=Seen.TIMEOUT)
                 if current:
-                    self._files[current].timeouts += 1
+                    self._parts[current].timeouts += 1
             elif exited := _EXIT.match(line) if line.startswith("Got exit code ") else None:
                 ended = _ended(exited)
             elif named := _CONSISTENT.match(line) if line.startswith("FAILED CON") else None:
@@ -110,7 +111,7 @@ class RunTestLog:
             elif listed := _LISTED.match(line) if "The following tests failed " in line[:40] else None:
                 self._listed(listed)
             elif failed := _FAILED.match(line) if " failed!" in line[:400] else None:
-                self._failed.setdefault(failed["file"], failed["signal"] or "")
+                self._failed.setdefault(failed["part"], failed["signal"] or "")
             else:
                 self._hinted(line)
 
@@ -140,9 +141,11 @@ class RunTestLog:
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return
         for test in ids:
-            if isinstance(test, str) and "::" in test and found["how"].startswith("consistently"):
+            if not isinstance(test, str):
+                continue
+            if found["how"].startswith("consistently"):
                 self._named(test, Failure("", "", "", seen=Seen.NAMED))
-            elif isinstance(test, str):
+            else:
                 self.passed.add(test)
 
     def full(self, test: str) -> str:
@@ -162,11 +165,11 @@ class RunTestLog:
 
     def files(self, known: set[str], printed: Printed) -> Iterator[Failure]:
         """The test files that failed, beside those in `known` of which a test failed; with a traceback of `printed` where it has one."""
-        for file, signal in self._failed.items():
-            path = f"{DIRECTORY}{file}.py"
+        for name, signal in self._failed.items():
+            path = f"{DIRECTORY}{name.partition(' ')[0]}.py"
             if path in known:
                 continue
-            part = self._files.get(file)
+            part = self._parts.get(name)
             if signal in KILLED:
                 yield Failure(path, path, "", seen=Seen.FILE, note=f"ended from outside by {signal}")
             elif signal:
