@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -93,12 +94,20 @@ def failures(lines: list[str], printed: Printed) -> Iterator[Failure]:
     Where a table compares with what was expected, only what it calls failed; a model that fails as expected is none.
     """
     runs = _runs(lines)
-    rows = [row for line in lines if "FAIL:" in line[:500] and (row := _ROW.match(line))]
-    tabled = {row["model"]: row for row in rows}
-    by_model = {run.model: run for run in runs}
+    tabled: dict[str, tuple[int, re.Match[str]]] = {}
+    for i, line in enumerate(lines):
+        row = _ROW.match(line) if "FAIL:" in line[:500] else None
+        # a table of graph breaks stands below that of accuracy, which alone says that the model failed
+        if row and (row["count"] == "accuracy" or row["model"] not in tabled):
+            tabled[row["model"]] = (i, row)
+    by_model: dict[str, list[_Run]] = defaultdict(list)
+    for run in runs:
+        by_model[run.model].append(run)
     taken: set[int] = set()
-    for row in tabled.values():
-        run = by_model.get(row["model"])
+    for at, row in tabled.values():
+        ran = by_model[row["model"]]
+        # one job may run a model for inference and then for training, each with a table
+        run = next((each for each in reversed(ran) if each.start < at), next(reversed(ran), None))
         yield _failure(row["model"], row["got"], row["count"] == "accuracy", row["what"], run, printed, taken)
     for i, line in enumerate(lines[:-1]):
         if "Error: " in line[:20] and _REGRESSED.match(line):
@@ -113,14 +122,14 @@ def failures(lines: list[str], printed: Printed) -> Iterator[Failure]:
     starts = [run.start for run in runs]
     for block in printed.all:
         at = bisect.bisect_left(starts, block.start) - 1
-        ran = runs[at] if at >= 0 and block.start < runs[at].end else None
+        around = runs[at] if at >= 0 and block.start < runs[at].end else None
         # in no model's run, or in one without a last word: the harness's own; its frames may be left out of the model's last one
-        is_last = ran is not None and printed.between(ran.start, ran.end)[-1] is block
-        if block.start in taken or (ran and ran.how) or not (is_last or FRAME in block.text):
+        is_last = around is not None and printed.between(around.start, around.end)[-1] is block
+        if block.start in taken or (around and around.how) or not (is_last or FRAME in block.text):
             continue
         found = next((match for line in reversed(lines[max(block.start - 5, 0) : block.start]) if (match := _GOLDEN.search(line))), None)
-        model = found["model"] if found else ran.model if ran else ""
-        yield Failure(model or "a benchmark", model, block.text, hint=ran.hint if ran else NO_HINT)
+        model = found["model"] if found else around.model if around else ""
+        yield Failure(model or "a benchmark", model, block.text, hint=around.hint if around else NO_HINT)
 
 
 def _failure(model: str, got: str, is_accuracy: bool, what: str, run: _Run | None, printed: Printed, taken: set[int]) -> Failure:
