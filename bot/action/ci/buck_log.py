@@ -9,12 +9,13 @@ from itertools import pairwise
 from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id
 from bot.action.ci.tracebacks import Printed
 
-# The target, then the test: a method with the module of its class, or what pytest calls it.
+# The target, then the test: a method with the module of its class, or what pytest calls it. Minutes and hours have colons.
 _FAIL = re.compile(
-    r"^✗ (?P<how>Fail|Fatal|Timeout): (?P<package>[\w./-]{1,300}):\S{1,200} - (?:(?P<name>\w{1,400}) \((?P<where>[\w.]{1,400})\)"
-    r"|(?P<file>[\w./-]{1,300}\.py)::(?P<rest>\S.{0,800}?)) \(\d{1,9}(?:\.\d{1,9})?m?s\)$"
+    r"^[✗⚠✉] (?P<how>Fail|Fatal|Timeout): (?P<package>[\w./-]{1,300}):\S{1,200} - (?:(?P<name>\w{1,400}) \((?P<where>[\w.]{1,400})\)"
+    r"|(?P<file>[\w./-]{1,300}\.py)::(?P<rest>\S.{0,800}?)) \((?:\d{1,9}:){0,2}\d{1,9}(?:\.\d{1,9})?m?s\)$"
 )
-_ENDS = ("✗ ", "✓ ", "Tests finished: ", "Buck UI: ", "BUILD ")
+# How Buck begins a line of its own: each state of a test has a mark.
+_ENDS = ("✗ ", "✓ ", "⚠ ", "✉ ", "↻ ", "↷ ", "Tests finished: ", "Buck UI: ", "BUILD ")
 
 
 def failures(lines: list[str], printed: Printed) -> Iterator[Failure]:
