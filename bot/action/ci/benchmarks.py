@@ -101,8 +101,8 @@ def failures(lines: list[str], printed: Printed) -> Iterator[Failure]:
         if row and (row["count"] == "accuracy" or row["model"] not in tabled):
             tabled[row["model"]] = (i, row)
     by_model: dict[str, list[_Run]] = defaultdict(list)
-    for run in runs:
-        by_model[run.model].append(run)
+    for each in runs:
+        by_model[each.model].append(each)
     taken: set[int] = set()
     for at, row in tabled.values():
         ran = by_model[row["model"]]
