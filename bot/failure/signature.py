@@ -15,7 +15,7 @@ from bot.failure.device_errors import CLASS, sticky_error
 from bot.failure.messages import CPP_ERRORS, MAX_MESSAGE, MAX_WORDS, WRAPPER_CLASSES, essence, normalize, peel, words
 from bot.failure.outcome import Outcome
 from bot.failure.phases import innermost, is_backward, is_generated, phase_of
-from bot.failure.traceback import Frame, Raised, exceptions, failed_later_than, fault_frames, plain, sampled_frames, ungrouped
+from bot.failure.traceback import Frame, Raised, exceptions, failed_later_than, fault_frames, frame_place, plain, sampled_frames, ungrouped
 from bot.models.failure import HEAP, Kind, Phase, Signature
 
 _NO_FAILURE = frozenset({"ok", "stopped", "infra"})
@@ -54,7 +54,7 @@ _SENT = frozenset({"SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2
 
 
 # A frame and its source line.
-_WITH_SOURCE = re.compile(r'^  File "(?P<path>[^"\n]+)", line \d+[^\n]*\n +(?P<source>[^\n]*)', re.M)
+_WITH_SOURCE = re.compile("^  " + frame_place(r'(?P<path>[^"\n]+)', r"\d+") + r"[^\n]*\n +(?P<source>[^\n]*)", re.M)
 _SPELLED = re.compile(r"[^\w.<>=!+*/%|&^~-]+")
 # What the program's own code does not raise. float64 needs more memory, so right numbers say nothing about a lack of it.
 _OF_OTHERS = WRAPPER_CLASSES | {"OutOfMemoryError", "MemoryError"}

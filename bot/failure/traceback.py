@@ -22,8 +22,11 @@ GROUP_HEADER = "  + Exception Group Traceback (most recent call last):"
 _GROUP = re.compile(rf"^{re.escape(GROUP_HEADER)}\n(?:^ +[|+].*(?:\n|\Z))+", re.MULTILINE)
 _BORDER = re.compile(r"^ +\+-(?P<opens>\+-)?-+(?: \S{1,9} -+)?$")  # above each of these, and below the last one
 _MARGIN = re.compile(r"^ +\| ?")
-_CAUSE = "The above exception was the direct cause of the following exception:"
-_CONTEXT = "During handling of the above exception, another exception occurred:"
+# What Python prints between two exceptions of a chain.
+JOINTS = _CAUSE, _CONTEXT = (
+    "The above exception was the direct cause of the following exception:",
+    "During handling of the above exception, another exception occurred:",
+)
 _ONE = rf"{re.escape(HEADER)}\n(?: .*\n)*.*(?:\n|\Z)"
 # Printed chains that do not end the program: from a finalizer, at exit, or of a task that nobody awaited. They come late.
 _UNHEARD = re.compile(
@@ -44,11 +47,19 @@ CRASH_SIGNALS = {
 # What torch.distributed's hook puts before each line of the error that ends a rank.
 _RANK = re.compile(r"^\[rank\d{1,9}\]: ?", re.MULTILINE)
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-_FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>.+))?$')
+
+
+def frame_place(path: str = r'[^"\n]{1,1000}', line: str = r"\d{1,9}") -> str:
+    """The regular expression of what Python prints for the place of a frame, behind its indent, with those of its `path` and its `line`."""
+    return f'File "{path}", line {line}'
+
+
+_PATH, _LINE = r'(?P<path>[^"\n]+)', r"(?P<line>\d+)"
+_FRAME = re.compile("^  " + frame_place(_PATH, _LINE) + r"(?:, in (?P<function>.+))?$")
 # Indented in any way: a message may quote a traceback.
-_QUOTED_FRAME = re.compile(r'^\s*File "(?P<path>[^"\n]+)", line (?P<line>\d+), in (?P<function>.*)$', re.MULTILINE)
-_SHOWN_FRAME = re.compile(r'^ +File "([^"]+)", line \d+', re.MULTILINE)
-_FAULT_FRAME = re.compile(r'^  File "(?P<path>[^"\n]+)", line (?P<line>\d+|\?\?\?) in (?P<function>.+)$')
+_QUOTED_FRAME = re.compile(r"^\s*" + frame_place(_PATH, _LINE) + ", in (?P<function>.*)$", re.MULTILINE)
+_SHOWN_FRAME = re.compile("^ +" + frame_place('([^"]+)', r"\d+"), re.MULTILINE)
+_FAULT_FRAME = re.compile("^  " + frame_place(_PATH, r"(?P<line>\d+|\?\?\?)") + " in (?P<function>.+)$")
 _FAULT_CUT = re.compile(r"^ +\.\.\.$")  # stands for the outermost frames of a deep stack
 _FAULT_THREAD = re.compile(r"^(?:(?P<current>Current thread|Stack)|Thread)\b.*\(most recent call first\):$")
 _DUMP = re.compile(r"^(?=Fatal Python error:|Timeout \(|Stack \(most recent call first\):$)", re.MULTILINE)

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.python_words import HEADER
+from bot.failure.traceback import frame_place
 
 # Only a size that is traced is asked about here.
 _SIZES = ("torch/fx/experimental/symbolic_shapes.py", "torch/fx/experimental/sym_node.py")
@@ -112,7 +113,7 @@ _FILES = re.compile(
 # What Dynamo made of a function stands on the line of its head, or of its decorator: no code of its own is there.
 _HEAD = re.compile(
     r"""_dynamo[\\/]eval_frame\.py", line \d{1,9}, in \w{1,200}\n(?: {4,}[^\n]{0,2000}\n){0,9}"""
-    r"""  File "[^"\n]{1,1000}", line \d{1,9}, in (?P<name>\w{1,200})\n {4}(?:@|(?:async )?def (?P=name)\()[^\n]{0,2000}\n(?! {2})"""
+    rf"""  {frame_place()}, in (?P<name>\w{{1,200}})\n {{4}}(?:@|(?:async )?def (?P=name)\()[^\n]{{0,2000}}\n(?! {{2}})"""
 )
 # So many frames lie between its code and what it calls, beside those of torch and Triton, which call an operator or launch a kernel.
 _NEAR = 6
@@ -121,13 +122,14 @@ _BETWEEN = re.compile(r"(?:^|/)(?:torch|triton)/")
 _LAUNCHED = re.compile(r"(?:^|/)triton/runtime/(?:jit|autotuner)\.py$")
 # The first line of a kernel that Triton could not compile; the compiler's have its name, and so have their helpers.
 _NOT_MADE = re.compile(r"CompilationError: at \d{1,9}:\d{1,9}:\s{0,9}def (?!_?triton_)\w")
-_FRAME = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}', re.MULTILINE)
+_PLACE = " {0,40}" + frame_place(r'(?P<path>[^"\n]{1,1000})')
+_FRAME = re.compile(f"^{_PLACE}", re.MULTILINE)
 # Its tools for tests, which call them; and what calls a function that is not to be compiled.
 _TOOLS = ("torch/_inductor/utils.py", "torch/_dynamo/testing.py", "/test_case.py", "torch/_dynamo/external_utils.py")
-_MODULE = re.compile(r'^ {0,40}File "(?P<path>[^"\n]{1,1000})", line \d{1,9}, in <module>$', re.MULTILINE)
+_MODULE = re.compile(f"^{_PLACE}, in <module>$", re.MULTILINE)
 # The last frame of a log that ends where a module imports another one.
 _IMPORTS = re.compile(
-    r'\n {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<module>\n {4,}(?:import |from \S{1,200} import )[^\n]{0,2000}|_find_and_load)'
+    rf"\n {{0,40}}{frame_place()}, in (?:<module>\n {{4,}}(?:import |from \S{{1,200}} import )[^\n]{{0,2000}}|_find_and_load)"
     # the next one may be cut off in its path
     r'(?:\n {0,40}File "[^"\n]{0,1000})?$'
 )
@@ -151,9 +153,7 @@ _CALLS = re.compile(
     rf"torch\.(?:compile|export|_dynamo|_inductor)\b|(?<!re\.)\bcompiled?(?:_(?!or_)\w{{1,60}})?\(|\baoti_\w|\binductor\b|{ADVICE}|{HANDS_OVER}"
 )
 # What Dynamo calls the rest of a function behind a graph break.
-_RESUMED = re.compile(
-    r'^ {0,40}File "[^"\n]{1,1000}", line \d{1,9}, in (?:<(?:graph break|resume) in |torch_dynamo_resume_in_)', re.MULTILINE
-)
+_RESUMED = re.compile(rf"^ {{0,40}}{frame_place()}, in (?:<(?:graph break|resume) in |torch_dynamo_resume_in_)", re.MULTILINE)
 _MARKED = re.compile(r"^> {2,}\S", re.MULTILINE)
 _TEST_FILE = re.compile(r"(?:^|/)(?:test_[^/]*|[^/]*_test)\.py$")
 # What a test that compiles is called, or is run with.

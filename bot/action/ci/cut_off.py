@@ -14,6 +14,7 @@ from bot.action.ci.judge import is_compiled, sign
 from bot.action.ci.python_words import HEADER, JOINTS
 from bot.action.ci.told_errors import MAX_LINE
 from bot.action.ci.tracebacks import COMPILERS, MAX_TEXT, PrintedTraceback, is_whole
+from bot.failure.traceback import frame_place
 
 _OF_COMPILER = re.compile(
     r"torch[\\/.](?:_(?:dynamo|inductor|functorch|export|subclasses)|export|fx[\\/.]experimental)|(?:-packages|[\\/]torchdynamo)[\\/]torch(?:dynamo|inductor)[\\/]"
@@ -30,7 +31,7 @@ _NAME = re.compile(
 )
 _DECORATED = re.compile(r" {0,12}@torch\.compile\b")
 _FUNCTION = re.compile(r" {0,12}(?:async )?def (\w{1,100})\(")
-_SOURCE = re.compile(r'^  File "[^"\n]{1,1000}", line \d{1,9}, in [^\n]{1,200}\n {4}([^\n]{1,2000})', re.MULTILINE)
+_SOURCE = re.compile(rf"^  {frame_place()}, in [^\n]{{1,200}}\n {{4}}([^\n]{{1,2000}})", re.MULTILINE)
 # A file of the program's that is called so, or a function of its tests.
 _OWN_PATH = re.compile(
     r'^  File "(?![^"\n]{0,500}(?:(?:site|dist)-packages|[\\/]torch)[\\/])(?:[^"\n]{0,500}(?:inductor|torch_?compile)'
@@ -39,7 +40,7 @@ _OWN_PATH = re.compile(
 )
 # A graph that Dynamo made, which has its names, and in which a backend parts it.
 _GRAPH = re.compile(
-    r'^  File "<eval_with_key>[^"\n]{0,20}", line \d{1,9}, in forward\n {4}[^\n]{0,500}\b(?:submod_\d{1,9}|[lL]_self_modules_)',
+    "^  " + frame_place(r'<eval_with_key>[^"\n]{0,20}') + r", in forward\n {4}[^\n]{0,500}\b(?:submod_\d{1,9}|[lL]_self_modules_)",
     re.MULTILINE,
 )
 # A traceback up to its last frame, with the source of that one.

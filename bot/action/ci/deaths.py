@@ -10,14 +10,14 @@ from bot.action.ci.failing_test import Failure, Seen, repository_path
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import running
 from bot.action.ci.run_test import hinted
-from bot.failure.traceback import CRASH_SIGNALS
+from bot.failure.traceback import CRASH_SIGNALS, frame_place
 
 MAX_DUMP = 2_000
 
 _FATAL = re.compile(r"(?:^|[\s.sxXFER])Fatal Python error: (?P<what>[A-Za-z ]{1,60})$")
 # Without `-v` pytest writes the file alone, and marks behind it.
 _IN_FILE = re.compile(r"^(?P<file>[^\s:]{1,500}\.py) [.sxXFER]{0,300} {0,3}Fatal Python error: ")
-_FRAME = re.compile(r'^  File "(?P<path>[^"]{1,500})", line \d+ in (?P<function>\w{1,200})$')
+_FRAME = re.compile("^  " + frame_place('(?P<path>[^"]{1,500})', r"\d+") + r" in (?P<function>\w{1,200})$")
 _SIGNALS = "|".join(CRASH_SIGNALS)
 # How a shell tells of a command of a script.
 _OF_SHELL = re.compile(

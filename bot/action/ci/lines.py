@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from bot.action.ci import attempts, told_stacks
 from bot.action.ci.pasted import Marks, dedented, restored, unflattened, unrecorded
 from bot.action.ci.python_words import HEADER
+from bot.failure.traceback import frame_place
 
 # The last lines of a log, and the beginning of a line: the causes of a failure stand at the end, long lines are lists.
 MAX_LINES = 500_000
@@ -97,9 +98,9 @@ _TORN_PLACE = re.compile(
     r'^(?P<mark>(?:[^"\n]{1,200}[\])>:|] ?)?) {0,8}File "'
     r'(?:[^"\n]{1,500}|[^"\n]{1,500}",?|[^"\n]{1,500}", (?:l|li|lin|line|line \d{0,9},?|line \d{1,9}, (?:in?)?)) ?$'
 )
-_PLACE = re.compile(r'^(?:[^"\n]{1,200}[\])>:|] ?)? {0,8}File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+_PLACE = re.compile(r'^(?:[^"\n]{1,200}[\])>:|] ?)? {0,8}' + frame_place(r'[^"\n]{1,500}') + r", in [\w<]")
 # A frame's path, which Windows parts otherwise.
-_PATH = re.compile(r'File "[^"\n]{1,1000}", line \d')
+_PATH = re.compile(frame_place(line=r"\d"))
 # So many characters tell a line with a mark from the rest of a broken one.
 _MARK = 6
 _GLUED = re.compile(

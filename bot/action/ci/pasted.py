@@ -13,6 +13,7 @@ from collections import Counter
 from itertools import zip_longest
 
 from bot.action.ci.python_words import ERRORS, HEADER
+from bot.failure.traceback import frame_place
 
 # Shapes of marks that one log may have.
 MAX_SHAPES = 8
@@ -54,8 +55,9 @@ _MARKDOWN = re.compile(r"\\([_*<>\[\]#`~])")
 _SPACES = str.maketrans({"\xa0": " ", "\u2007": " ", "\u202f": " ", "\u200b": None, "\u2060": None})
 _TABBED = re.compile(r'^\t+File "', re.MULTILINE)
 _TABS = re.compile(r"^\t+", re.MULTILINE)
+_WHERE = frame_place(r'[^"\n]{1,500}')
 
-_FRAME = re.compile(r'^(?P<mark>.{1,160}?)  File "[^"\n]{1,500}", line \d{1,9},? in [\w<]')
+_FRAME = re.compile(rf"^(?P<mark>.{{1,160}}?)  {_WHERE},? in [\w<]")
 # What runners of tests write alone on a line has no other form either.
 _RULE = re.compile(r"^(?P<mark>.{1,160}?)(?:={3,200} (?:FAILURES|ERRORS|short test summary info|test session starts) ={3,200}|={70})$")
 _NUMBER = re.compile(r" *\d+(?:\.\d+)*")
@@ -70,7 +72,7 @@ _KEYS = ("log", "message", "msg", "textPayload", "line", "text", "content")
 MAX_RECORDS = 50
 _INDENTED_FRAME = re.compile(r' *File "')
 # A frame's first line without the blanks before it; below one, what is no source; and what marks the place in it.
-_FLAT_FRAME = re.compile(r'File "[^"\n]{1,500}", line \d{1,9}, in [\w<]')
+_FLAT_FRAME = re.compile(rf"{_WHERE}, in [\w<]")
 _NO_SOURCE = re.compile(rf'File "|{re.escape(HEADER)}|[A-Za-z_][\w.]{{0,200}}{ERRORS}(?::|$)')
 _UNDERLINED = re.compile(r"[\^~ ]{1,2000}$")
 MIN_FLAT = 2

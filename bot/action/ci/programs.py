@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from bot.action.ci.failing_test import NO_HINT, Hint, allowed_variables
 from bot.action.ci.python_words import HEADER
+from bot.failure.traceback import frame_place
 
 _ASSIGNMENTS = r"(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} ){0,40}"
 # What stands before a program without changing what it does.
@@ -46,10 +47,9 @@ _QUIET = re.compile(
     r"|(?:cd|export|set|source|\.|echo|printf|true|mkdir|ls|pwd|which|unset|ulimit|nvidia-smi)(?: |$))"
 )
 # A file that ran as a program; what Inductor wrote is imported.
-_RAN = (
-    r'  File "(?![^"\n]{0,500}(?:(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]))'
-    r'(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in <module>$'
-)
+_PATH, _LINE = r'(?P<path>[^"\n]{1,500}\.py)', r"\d{1,7}"
+_NOT_MADE = r'(?![^"\n]{0,500}(?:(?<!test_)torchinductor_|[\\/]inductor_cache[\\/]))'
+_RAN = f"  {frame_place(_NOT_MADE + _PATH, _LINE)}, in <module>$"
 _SHOWN = re.compile(rf"^{_RAN}", re.MULTILINE)
 # The same where nothing called it: the program itself.
 _MAIN = re.compile(
@@ -62,7 +62,7 @@ _RECORDED = re.compile(
     r'  File "[^\n"]{1,500}/torch/(?:distributed/elastic/multiprocessing/errors/__init__\.py", line \d{1,7}, in wrapper'
     r'|multiprocessing/spawn\.py", line \d{1,7}, in _wrap)\n'
     r"(?: {4}[^\n]{0,500}\n){0,2}"
-    r'  File "(?P<path>[^"\n]{1,500}\.py)", line \d{1,7}, in \w{1,200}$',
+    rf"  {frame_place(_PATH, _LINE)}, in \w{{1,200}}$",
     re.MULTILINE,
 )
 # Python's and torch's own, which start others.

@@ -14,6 +14,7 @@ from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id,
 from bot.action.ci.pytest_text import MAX_SOURCE, as_traceback, own_source
 from bot.action.ci.python_words import HEADER
 from bot.action.ci.run_test import KILLED, hinted
+from bot.failure.traceback import frame_place
 
 MAX_SECTION = 400_000
 MAX_LINES_SAID = 30
@@ -31,10 +32,13 @@ _MARKS = re.compile(r"^(?:(?P<file>[^\s:]{1,500}\.py) )?(?P<marks>[.sxXFER]{1,30
 _TEST = re.compile(r"(?:\w+\.)*[Tt]est\w*(?:\[.*\])?$")
 _TEST_FILE = re.compile(r'^  File "((?:[^"\n]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py)", line ', re.MULTILINE)
 _TEST_FRAME = re.compile(
-    r'^  File "(?P<file>(?:[^"\n]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py)", line \d{1,7}, in (?P<name>test\w{0,200})$', re.MULTILINE
+    "^  "
+    + frame_place(r'(?P<file>(?:[^"\n]{1,500}/)?(?:test_\w{1,200}|\w{1,200}_test)\.py)', r"\d{1,7}")
+    + r", in (?P<name>test\w{0,200})$",
+    re.MULTILINE,
 )
 # The same in a file of any name, where unittest is on the stack; not of what is installed, or torch's own.
-_TEST_METHOD = re.compile(r'^  File "(?P<file>[^"\n]{1,500}\.py)", line \d{1,7}, in (?P<name>test_\w{1,200})$', re.MULTILINE)
+_TEST_METHOD = re.compile("^  " + frame_place(r'(?P<file>[^"\n]{1,500}\.py)', r"\d{1,7}") + r", in (?P<name>test_\w{1,200})$", re.MULTILINE)
 _RUNNER = '/unittest/case.py", line '
 _INSTALLED = re.compile(r"(?:site|dist)-packages/|(?:^|/)torch/(?:testing|_\w+)/|/unittest/")
 # The same without its first word, as people paste it, where there is no doubt.
@@ -214,8 +218,8 @@ def _by_class(qualified: str, section: str) -> str:
 def id_by_frame(qualified: str, text: str) -> str:
     """The id of the test with a `qualified` name by its own frame in the traceback `text`; empty where it has none."""
     function = qualified.partition("[")[0].rpartition(".")[2]
-    frame = r'^  File "([^"\n]{1,500}\.py)", line \d+, in '
-    found = re.search(frame + re.escape(function) + "$", text, re.MULTILINE) if function.isidentifier() else None
+    frame = frame_place(r'([^"\n]{1,500}\.py)', r"\d+")
+    found = re.search(f"^  {frame}, in " + re.escape(function) + "$", text, re.MULTILINE) if function.isidentifier() else None
     if found:
         return pytest_id(repository_path(found[1]), qualified)
     # torch's own parametrizing puts the parameters into the method's name, and leaves the function's as it was

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 from bot.action.ci.python_words import ERRORS, HEADER
+from bot.failure.traceback import frame_place
 
 # So many of them may stand between two frames, and between the last one and what was raised.
 MAX_BETWEEN = 60
 MAX_BEFORE_RAISED = 3
 
-_FRAME = re.compile(r'  File "[^"\n]{1,500}", line \d{1,7}(?:, in \S|$)')
+_FRAME = re.compile("  " + frame_place(r'[^"\n]{1,500}', r"\d{1,7}") + r"(?:, in \S|$)")
 _OF_FRAME = ("    ", "  [Previous line repeated", "[...]")
 # What ends the frames: no class of an exception is called as a level of a log is, or as what begins with a small letter.
 _CLASS = re.compile(

@@ -12,7 +12,7 @@ from bot.action.ci.drawn_tracebacks import Drawn, begins, goes_on, header
 from bot.action.ci.lines import Lines
 from bot.action.ci.python_words import ERRORS, HEADER, JOINTS
 from bot.action.ci.torn import ends_frames, untorn
-from bot.failure.traceback import exceptions
+from bot.failure.traceback import exceptions, frame_place
 
 MAX_TRACEBACKS = 2_000
 # Lines of one traceback with its message; of the message alone, those at its margin.
@@ -33,9 +33,10 @@ COMPILERS = rf"(?:{'|'.join(sorted(CLASSES))}|CompilationError(?=: at \d{{1,6}}:
 # Those, and whatever its packages raise, with the module.
 NAMED = rf"(?:torch\._(?:dynamo|inductor)\.exc\.[A-Z]\w{{1,60}}|(?:torch\.[\w.]{{1,100}}\.)?{COMPILERS})"
 _FRAME = re.compile(r'^(?P<indent> {0,40})  File "')
-_CUT_OFF = re.compile(r'^(?P<indent> {0,8})  File "[^"\n]{1,500}", line \d{1,7}, in \S')
+_PLACE = frame_place(r'[^"\n]{1,500}', r"\d{1,7}")
+_CUT_OFF = re.compile(rf"^(?P<indent> {{0,8}})  {_PLACE}, in \S")
 # A notebook leaves the module out; a server's logger says that there was an error before it says which.
-_TORN = re.compile(r' ?File "[^"\n]{1,500}", line \d{1,7}, in \S')
+_TORN = re.compile(rf" ?{_PLACE}, in \S")
 # What was copied begins within the path.
 _TORN_PATH = re.compile(r' {0,8}(?:[\w.+~<>-]{0,100}[\\/]){1,30}[\w.-]{1,100}\.py", line \d{1,7}, in \S')
 # Words of somebody's, marks of Markdown, and a label before what was raised.
