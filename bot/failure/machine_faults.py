@@ -12,6 +12,7 @@ from bot.failure.traceback import error_line
 from bot.models.result import ReasonCode
 
 _DISK, _MEMORY = "the disk is full", "the machine ran out of memory"
+_QUOTA = "the quota of a disk is used up"
 _NOWHERE = "no temporary directory can be written to, as on a full disk"
 KILLED = "the program was killed, as for its memory"
 STOPPED = "a signal has stopped a process"
@@ -22,7 +23,8 @@ _KNOWN = (
         re.compile(r"fatal error: Killed signal terminated program|died with <Signals\.SIGKILL: 9>\.\n(?s:.*)\bCppCompileError: "),
         _MEMORY,
     ),
-    (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left|\[Errno 122\] Disk quota exceeded"), _DISK),
+    (re.compile(r"\[Errno 28\] No space left on device|OSError: .*No space left"), _DISK),
+    (re.compile(r"\[Errno 122\] Disk quota exceeded"), _QUOTA),
     # what `tempfile` says in place of that
     (re.compile(r"FileNotFoundError: \[Errno 2\] No usable temporary directory found in \["), _NOWHERE),
     # not for a package with a similar name, nor for a name that torch does not have
@@ -122,7 +124,7 @@ def may_pass(outcome: Outcome) -> bool:
     again."""
     if outcome.status == "infra" or outcome.signal == "SIGKILL":
         return True
-    return outcome.status != "memory" and fault_of(outcome) in (_DISK, _NOWHERE, _MEMORY)
+    return outcome.status != "memory" and fault_of(outcome) in (_DISK, _QUOTA, _NOWHERE, _MEMORY)
 
 
 def fault_of(outcome: Outcome) -> str | None:

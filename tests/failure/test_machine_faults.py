@@ -18,7 +18,7 @@ CXX = "torch._inductor.exc.InductorError: CppCompileError: C++ compile error\n\n
             "compiler",
         ),
         ("OSError: [Errno 28] No space left on device: '/tmp/x'", "disk"),
-        ("OSError: [Errno 122] Disk quota exceeded: '/tmp/x'", "disk"),
+        ("OSError: [Errno 122] Disk quota exceeded: '/tmp/x'", "quota of a disk"),
         ("FileNotFoundError: [Errno 2] No usable temporary directory found in ['/tmp', '/var/tmp']", "no temporary directory"),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'No usable temporary directory'", None),
         ("ModuleNotFoundError: No module named 'torch'", "torch"),

@@ -100,7 +100,7 @@ _LACKS = (
     (re.compile(r"fatal error: '?omp\.h'?(?: file not found|: No such file)"), "no OpenMP for the C++ compiler"),
     (re.compile(r"PermissionError: \[Errno 13\]"), "a directory that may not be written"),
     (re.compile(r"OSError: \[Errno 24\] Too many open files"), "too many open files"),
-    (re.compile(r"OSError: \[Errno (?:5|30|116|122)\] "), "a disk that fails"),
+    (re.compile(r"OSError: \[Errno (?:5|30|116)\] "), "a disk that fails"),
     (re.compile(r"getpwuid\(\): uid not found"), "a user without a name"),
     (re.compile(r"\[Errno 2\] No such file or directory: '(?:/sbin/)?ldconfig'"), "no ldconfig"),
     (

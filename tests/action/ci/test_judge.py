@@ -79,7 +79,7 @@ def test_what_ended_the_compiler_from_outside_is_no_failure_of_it(said: str, exp
         ("PermissionError: [Errno 13] Permission denied: '/tmp/made_up'", "a directory that may not be written"),
         ("OSError: [Errno 24] Too many open files: '/tmp/made_up'", "too many open files"),
         ("OSError: [Errno 5] Input/output error", "a disk that fails"),
-        ("OSError: [Errno 122] Disk quota exceeded: '/home/made_up'", "a disk that fails"),
+        ("OSError: [Errno 122] Disk quota exceeded: '/home/made_up'", "the quota of a disk is used up"),
         ("OSError: [Errno 22] Invalid argument", None),
         ("KeyError: 'getpwuid(): uid not found: 1000'", "a user without a name"),
         ("KeyError: 'made up'", None),
