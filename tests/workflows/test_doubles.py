@@ -22,6 +22,7 @@ DOUBLES = [
     TESTS / "workflows/act_harness.py",
     # in the tests themselves
     TESTS / "action/github/test_fault_table.py",
+    TESTS / "action/github/test_storage.py",
     TESTS / "action/report/test_post.py",
     TESTS / "action/test_auto.py",
     TESTS / "workflows/test_steps.py",

@@ -45,8 +45,10 @@ class Kept(Stub):
             self.conflicts -= 1
             self.files[name] = f"{self.conflicts:040}"
             return 409, {"message": f"{name} does not match"}
-        if said.get("sha") != self.files.get(name):
+        if name in self.files and "sha" not in said:
             return 422, {"message": '"sha" wasn\'t supplied'}
+        if said.get("sha") != self.files.get(name):
+            return 409, {"message": f"{name} does not match {said['sha']}"}
         self.files[name] = said["content"]
         return 201, {"content": {"html_url": f"https://github.com/{REPO}/blob/{said['branch']}/{name}"}}
 
