@@ -31,6 +31,8 @@ CHECKS = 4
 EXPENSIVE_RUN_SECONDS = 1.0
 # The limit for a run without the compiler: this many times the longest that passed, and at least this many seconds.
 EAGER_TIMES, LEAST_EAGER = 20, 6.0
+# Once this many candidates did not end when they were asked again either, candidates of this program do hang.
+HANGS = 2
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,13 @@ def cannot_be_float64(control: Outcome) -> str:
 
 
 class _Durations:
-    """How long runs take, as measured by several threads."""
+    """How long runs take, as measured by several threads, and how many never ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._failing = 0.0  # the last run that failed as it should
         self._control = 0.0  # the longest control that passed
+        self._hangs = 0  # candidates that did not end, twice
 
     def failed(self, seconds: float) -> None:
         with self._lock:
@@ -86,6 +89,15 @@ class _Durations:
     def passed_control(self, seconds: float) -> None:
         with self._lock:
             self._control = max(seconds, self._control)
+
+    def hung_twice(self) -> None:
+        with self._lock:
+            self._hangs += 1
+
+    @property
+    def hangs_are_usual(self) -> bool:
+        with self._lock:
+            return self._hangs >= HANGS
 
     @property
     def failing(self) -> float:
@@ -140,7 +152,7 @@ class Judge:
                 return known
         for seed in range(plan.tries):
             question = self.question(text, criterion, plan, seed)
-            outcome, facts = dispatch(self.pool, self.budget, replace(question, limit=min(question.limit, most)), is_cancelled)
+            outcome, facts = self.run(replace(question, limit=min(question.limit, most)), criterion, is_cancelled)
             if outcome.status not in ("ok", "stopped"):
                 break
         else:
@@ -176,7 +188,7 @@ class Judge:
 
     def shows(self, question: Question, criterion: Criterion, is_cancelled: Callable[[], bool] = never) -> bool:
         """Whether the run that the `question` asks for shows the failure of the `criterion`; `is_cancelled` as for `judge`."""
-        return criterion.shows(self.run(question, is_cancelled))
+        return criterion.shows(self.run(question, criterion, is_cancelled)[0])
 
     def shows_for_other_seeds(self, question: Question, criterion: Criterion, is_cancelled: Callable[[], bool] = never) -> bool:
         """Whether the `question` shows the failure of the `criterion` for each of some other seeds; `is_cancelled` as for `judge`."""
@@ -195,9 +207,21 @@ class Judge:
         """
         return dispatch(self.pool, self.budget, question, is_cancelled)
 
-    def run(self, question: Question, is_cancelled: Callable[[], bool] = never) -> Outcome:
-        """The outcome of a `question`; raises as `judge` does if `is_cancelled`, or out of time."""
-        return dispatch(self.pool, self.budget, question, is_cancelled)[0]
+    def ended(self, question: Question, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
+        """Like `answer`, for a `question` that should come to an end: one that does not is asked once more, since any process may hang by
+        chance. Each such answer takes the whole limit, so it counts at once where candidates were seen to hang every time. `is_cancelled`
+        as for `judge`."""
+        found = self.answer(question, is_cancelled)
+        if found[0].status != "timeout" or self._durations.hangs_are_usual:
+            return found
+        again = self.answer(question, is_cancelled)
+        if again[0].status == "timeout":
+            self._durations.hung_twice()
+        return again
+
+    def run(self, question: Question, criterion: Criterion, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
+        """As `ended`, or, if the failure of the `criterion` is that a program does not end, as `answer`."""
+        return (self.answer if criterion.kind is Kind.HANG else self.ended)(question, is_cancelled)
 
     @property
     def usual_seconds(self) -> float:
@@ -236,7 +260,7 @@ class Judge:
         limit = self.limits.hang_after / HANG_RATIO if criterion.kind is Kind.HANG else self.eager_limit
         # a difference that eager shows as well, if memory holds something else, is not a wrong number
         repeats = criterion.kind is Kind.ACCURACY
-        control = self.run(Question(text, "control", limit, repeats=repeats), is_cancelled)
+        control, _ = self.run(Question(text, "control", limit, repeats=repeats), criterion, is_cancelled)
         later = False
         if may_pass(control):
             return Judgment(Verdict.INFRA)
@@ -258,10 +282,10 @@ class Judge:
         """SAME if the script passes with right numbers in this `precision` in place of the compiled ones. It may end after the point where
         it `failed` (empty: it may not)."""
         task: dict[Precision, Task] = {"fp64": "control_fp64", "spread": "control_spread"}
-        right = self.run(Question(text, task[precision], self.limits.run), is_cancelled)
+        right, _ = self.ended(Question(text, task[precision], self.limits.run), is_cancelled)
         instead = cannot_be_float64(right)
         if instead:
-            right = self.run(Question(text, "control_moved", self.limits.run), is_cancelled)
+            right, _ = self.ended(Question(text, "control_moved", self.limits.run), is_cancelled)
         if may_pass(right):
             return Judgment(Verdict.INFRA)
         later = bool(failed) and ended_behind(right, failed, SCRIPT)

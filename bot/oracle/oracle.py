@@ -155,7 +155,7 @@ class ScriptOracle:
 
     def shapes(self, text: str) -> dict[str, Meta] | None:
         """The metas of the values in the script `text`; see `bot.reduce.graph.oracle.GraphOracle`."""
-        outcome, facts = self.answer(Question(text, "shapes", self.judge.eager_limit))
+        outcome, facts = self.judge.ended(Question(text, "shapes", self.judge.eager_limit))
         if outcome.status != "ok":
             return None
         try:
@@ -274,11 +274,11 @@ class ScriptOracle:
         executor = concurrent.futures.ThreadPoolExecutor(max(1, CPUS - leave))
         judge, criterion = self.judge, self._criterion
         asked = [
-            executor.submit(judge.run, judge.question(text, criterion, replace(plan, notes_blame=False), seed))
+            executor.submit(judge.shows, judge.question(text, criterion, replace(plan, notes_blame=False), seed), criterion)
             for seed, plan in enumerate(plans)
         ]
         executor.shutdown(wait=False)
-        return lambda: [criterion.shows(one.result()) for one in asked]
+        return lambda: [one.result() for one in asked]
 
     def answer(self, question: Question, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
         """What a worker makes of a `question` that is not a query of the search.
@@ -287,7 +287,7 @@ class ScriptOracle:
             Cancelled: `is_cancelled` returned True.
             BudgetSpent: the time is spent, or the job is interrupted.
         """
-        return self.judge.answer(question, is_cancelled)
+        return self.judge.run(question, self._criterion, is_cancelled)
 
     def is_slow(self, text: str, standing: str) -> bool:
         """Whether a run of the script `text` takes much longer than one of `standing`, or of the quickest that stood before it: many small
@@ -303,7 +303,7 @@ class ScriptOracle:
         question = self.judge.question(text, self._criterion, replace(self._plan, notes_blame=False))
         # longer than this is slow, however long
         enough = max(MUCH_LONGER * seconds[pace], seconds[pace] + LEAST_LONGER) + LEAST_LONGER
-        again = self.judge.run(replace(question, limit=min(question.limit, enough)))
+        again, _ = self.judge.answer(replace(question, limit=min(question.limit, enough)))
         if again.status != "timeout":
             seconds[text] = min(again.seconds, seconds[text])
         return self._seems_slow(text, pace)
@@ -332,8 +332,8 @@ class ScriptOracle:
 
     def observe(self, text: str) -> tuple[Outcome, Signature | None]:
         """Run the script `text` in the full pipeline, and return what it shows. This is not a query of the search."""
-        outcome = self.judge.run(self.judge.question(text, self._criterion, RunPlan()))
+        outcome, _ = self.answer(self.judge.question(text, self._criterion, RunPlan()))
         return outcome, signature_of(outcome)
 
     def _control(self, text: str) -> Outcome:
-        return self.judge.run(Question(text, "control", self.judge.limits.run))
+        return self.judge.ended(Question(text, "control", self.judge.limits.run))[0]

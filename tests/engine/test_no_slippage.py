@@ -206,6 +206,11 @@ def break_answer(faults: Faults, pool: Pool, question: Question) -> Asked:
     return answered(ANSWERS[faults.hits % len(ANSWERS)])
 
 
+def hang_by_chance(faults: Faults, pool: Pool, question: Question) -> Asked:
+    faults.hits += 1
+    return answered({"status": "timeout", "text": "Timeout (0:00:12)!\n"})
+
+
 def hide(faults: Faults, pool: Pool, question: Question) -> Asked | None:
     """The failure shows in the first run, which the start of the search is, and then in each third."""
     if question.task != "run":
@@ -218,6 +223,7 @@ STRIKES: dict[str, tuple[Callable[[Faults, Pool, Question], Asked | None], Calla
     "every third worker killed": (kill_worker, lambda number: number % 3 == 0, 5),
     "the parent killed": (kill_parent, lambda number: number >= 6, 1),
     "every fifth answer a fault": (break_answer, lambda number: number % 5 == 0, 4),
+    "every third process hangs": (hang_by_chance, lambda number: number % 3 == 0, 5),
 }
 
 
@@ -358,6 +364,7 @@ def test_what_the_searches_are_compared_with(world: World, stage: Stage, needed:
             "every third worker killed": Stage.DYNAMO,
             "the parent killed": Stage.SOURCE,
             "every fifth answer a fault": Stage.SOURCE,
+            "every third process hangs": Stage.DYNAMO,
         },
     ),
 )

@@ -14,7 +14,7 @@ from bot.models.failure import Kind, Phase, Signature, Verdict
 from bot.oracle import judge as judging
 from bot.oracle.budget import Budget
 from bot.oracle.criterion import Criterion
-from bot.oracle.judge import EAGER_TIMES, EXPENSIVE_RUN_SECONDS, LEAST_EAGER, Judge, cannot_be_float64
+from bot.oracle.judge import EAGER_TIMES, EXPENSIVE_RUN_SECONDS, HANGS, LEAST_EAGER, Judge, cannot_be_float64
 from bot.oracle.run_plan import Limits, RunPlan
 from bot.workers.process import HANG_RATIO
 from tests.oracle.fakes import CONTROL, FAILS, OTHER, PASSES, FakePool
@@ -28,7 +28,7 @@ WRONG_RUN: dict[str, Any] = {
     "text": 'Traceback (most recent call last):\n  File "repro.py", line 9, in <module>\n    assert_close(a, b)\n'
     '  File "/x/torch/testing/_comparison.py", line 1, in assert_close\n    raise error\nAssertionError: Tensor-likes are not close!\n',
 }
-HANGS = Criterion(Signature(kind=Kind.HANG, phase=Phase.DYNAMO))
+NEVER_ENDS = Criterion(Signature(kind=Kind.HANG, phase=Phase.DYNAMO))
 HANG_RUN: dict[str, Any] = {
     "status": "timeout",
     "text": "Timeout (0:00:05)!\nThread 0x00007f (most recent call first):\n"
@@ -132,11 +132,61 @@ def test_where_a_run_is_expensive_the_control_comes_first(seconds: float, first:
 
 def test_a_hang_is_only_waited_for_where_eager_ends() -> None:
     made, pool = judge({"control": {"status": "timeout"}}, hang_after=50.0)
-    assert made.judge("script", HANGS, RunPlan()).verdict is Verdict.INVALID
+    assert made.judge("script", NEVER_ENDS, RunPlan()).verdict is Verdict.INVALID
     assert [(question.task, question.limit) for question in pool.asked] == [("control", 50.0 / HANG_RATIO)]
     made, pool = judge({"control": CONTROL, "run": HANG_RUN}, hang_after=50.0, patience=0.5)
-    assert made.judge("script", HANGS, RunPlan()).is_same
+    assert made.judge("script", NEVER_ENDS, RunPlan()).is_same
     assert pool.asked[1].limit == 25.0
+
+
+class Hanging:
+    """Answers of scripts that hang the first time, or each time if they are named `loop`, at the questions with these `tasks`."""
+
+    def __init__(self, *tasks: str) -> None:
+        self.tasks, self.seen = tasks, set[tuple[str, str]]()
+
+    def __call__(self, question: Question) -> dict[str, Any]:
+        asked = (question.task, question.text.partition(" ")[0])
+        hangs = question.task in self.tasks and (asked[1] == "loop" or asked not in self.seen)
+        self.seen.add(asked)
+        return {**HANG_RUN, "calls": 1} if hangs else {"run": FAILS, "control": CONTROL}[question.task]
+
+
+@pytest.mark.parametrize("task", ["run", "control"])
+def test_what_hangs_by_chance_is_asked_once_more(task: str) -> None:
+    made, pool = judge(Hanging(task))
+    assert made.judge("once", CRITERION, RunPlan()).is_same
+    assert sorted(pool.tasks) == sorted(["run", "control", task])
+
+
+def test_a_right_number_that_hangs_by_chance_is_asked_for_once_more() -> None:
+    hung: list[Question] = []
+
+    def answer(question: Question) -> dict[str, Any]:
+        if question.task == "control_fp64" and not hung:
+            hung.append(question)
+            return HANG_RUN
+        return {"run": WRONG_RUN, "control": CONTROL, "control_fp64": PASSES}[question.task]
+
+    made, pool = judge(answer)
+    assert made.judge(SEEDED, Criterion(WRONG.reference, own_comparison=True), RunPlan()).is_same
+    assert pool.tasks.count("control_fp64") == 2
+
+
+def test_where_candidates_hang_each_time_a_hang_is_believed_at_once() -> None:
+    made, pool = judge(Hanging("run"))
+    found = [made.judge(f"loop {n}", CRITERION, RunPlan()).verdict for n in range(HANGS + 3)]
+    assert set(found) == {Verdict.TIMEOUT}
+    assert len(pool.asked) == 2 * HANGS + 3
+    asked = len(pool.asked)
+    assert made.within(Budget(1.0)).judge("once", CRITERION, RunPlan()).verdict is Verdict.TIMEOUT
+    assert len(pool.asked) == asked + 1
+
+
+def test_a_hang_that_is_the_failure_is_not_asked_again() -> None:
+    made, pool = judge(Hanging("run"))
+    assert made.judge("once", NEVER_ENDS, RunPlan()).is_same
+    assert sorted(pool.tasks) == ["control", "run"]
 
 
 def test_the_limit_of_a_control_follows_those_that_passed() -> None:
