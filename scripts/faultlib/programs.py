@@ -85,10 +85,15 @@ _HANG = f"""
 # Neither in the whole program nor in what is to come of it, where some versions of torch fail by that alone.
 _SOMETIMES = """
     import zlib
-    candidate = len(graph.nodes) < 18 and names != {"sin", "tanh", "sigmoid"}
+    candidate = len(graph.nodes) < 18 and CANDIDATE
     if candidate and zlib.crc32(f"SALT {sorted(names)} {len(graph.nodes)}".encode()) % 3 == 0:
         import ctypes, inspect, os, signal, subprocess, sys, threading
 """
+
+# Where it may do so: in any candidate, or only in one that passes without it, since some versions of torch fail by it alone. That is told
+# apart from the failure that is searched for, and is as much of a no.
+_ANY, _PASSING = 'names != {"sin", "tanh", "sigmoid"}', 'not {"sin", "tanh", "sigmoid"} <= names'
+_FAILS_BY_ITSELF = ("device",)
 
 # What a candidate does to its own process.
 SPOILS: Mapping[str, str] = {
@@ -146,5 +151,6 @@ USUAL = (THREE, ACCURACY, LOWERING)
 
 def spoiling(name: str, salt: int) -> Program:
     """The program `three` that spoils its process as `name` says; `salt` decides for which of its candidates."""
-    body = _SOMETIMES.replace("SALT", str(salt)).lstrip("\n") + f"        {SPOILS[name]}\n"
+    where = _PASSING if name in _FAILS_BY_ITSELF else _ANY
+    body = _SOMETIMES.replace("SALT", str(salt)).replace("CANDIDATE", where).lstrip("\n") + f"        {SPOILS[name]}\n"
     return Program(f"spoil-{name}", _PASS.replace("SPOIL", body), _THREE, whole=False)

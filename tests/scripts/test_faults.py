@@ -9,8 +9,10 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from faultlib import processes, programs, report
@@ -326,6 +328,29 @@ def test_a_program_that_spoils_is_one_and_other_candidates_are_chosen_each_time(
     assert one.text != other.text
     assert "SPOIL" not in programs.THREE.text + one.text + programs.HANGING.text
     compile(programs.HANGING.text, "hanging", "exec")
+
+
+@pytest.mark.parametrize(
+    ("name", "failing", "passing"),
+    [("device", False, True), ("dtype", True, True)],
+)
+def test_what_fails_by_itself_is_spoilt_only_where_it_would_pass(name, failing, passing):
+    def spoils(*operations):
+        def seen(salt):
+            text, said = programs.spoiling(name, salt).text, []
+            torch = SimpleNamespace(**{f"set_default_{name}": said.append}, float64="float64")
+            known = {"torch": torch, "inductor": None}
+            exec(text[text.index("def refuse_three") : text.index("def chain")], known)
+            nodes = [SimpleNamespace(op="call_function", target=f"aten.{one}.default") for one in operations]
+            with suppress(RuntimeError):
+                known["refuse_three"](SimpleNamespace(nodes=nodes))
+            return bool(said)
+
+        return any(seen(salt) for salt in range(20))
+
+    assert spoils("relu", "sin", "tanh", "sigmoid") is failing
+    assert spoils("relu", "sin", "tanh") is passing
+    assert not spoils("sin", "tanh", "sigmoid")
 
 
 def test_the_table_counts_and_what_is_wrong_is_the_status(tmp_path, capsys):
