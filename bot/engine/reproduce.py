@@ -28,7 +28,7 @@ from bot.engine.warm_control import WarmControl
 from bot.engine.withheld import withheld
 from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
-from bot.failure.machine_faults import STOPPED, fault_of, last_line, may_pass
+from bot.failure.machine_faults import STOPPED, fault_of, last_line, may_differ
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import ControlOption
@@ -316,8 +316,8 @@ class Intake:
         """One run of the program; `looked_for` are fields of `Watch`."""
         watch = Watch(self.space.work / name, self.cache, compare, box=self.box, made=self.made, **looked_for)
         found = self._watched(watch, own)
-        if may_pass(found.outcome) and (found.outcome.status != "infra" or fault_of(found.outcome) == STOPPED):
-            self.progress.step("it was killed or stopped, or met a full disk: once more")
+        if may_differ(found.outcome) and (found.outcome.status != "infra" or fault_of(found.outcome) == STOPPED):
+            self.progress.step("it was killed, stopped or refused memory, or met a full disk: once more")
             found = self._watched(watch, own)
         return found
 
@@ -325,7 +325,7 @@ class Intake:
         remove(watch.out)
         patience = Patience(own, self.budget.remaining(), STACKS, spread=self.options.hang_after is None)
         found = capture(self.options.target, self.options.python, Path.cwd(), watch, patience, self.budget)
-        if found.outcome.status == "timeout" or may_pass(found.outcome):
+        if found.outcome.status == "timeout" or may_differ(found.outcome):
             # a compiler that was killed leaves half a library, which the next run would load: that failure is ours, not the program's
             with contextlib.suppress(OSError):
                 empty(self.cache)

@@ -9,9 +9,11 @@ from typing import Literal
 
 from bot.failure.outcome import Outcome
 from bot.failure.traceback import error_line
+from bot.models.failure import Signature
 from bot.models.result import ReasonCode
 
 _DISK, _MEMORY = "the disk is full", "the machine ran out of memory"
+_THREADS = "the machine gave no more threads"
 _QUOTA = "the quota of a disk is used up"
 _NOWHERE = "no temporary directory can be written to, as on a full disk"
 KILLED = "the program was killed, as for its memory"
@@ -55,6 +57,18 @@ _KNOWN = (
     (re.compile(r"^Python runtime state: (?!initialized|finalizing)", re.M), "Python itself could not start"),
 )  # fmt: skip
 
+
+# What is said where the host refuses memory or a thread: by Python and torch of a run that raised, and by what a run calls.
+_REFUSED = re.compile(
+    r"(?:^|: )MemoryError(?=:|$)|std::bad_alloc|DefaultCPUAllocator: (?:can't allocate|not enough) memory"
+    r"|\[Errno 12\] Cannot allocate memory|: failed to map segment from shared object$"
+)
+_REFUSED_TO_OTHERS = re.compile(
+    r"^(?:cc1plus: out of memory allocating |virtual memory exhausted: Cannot allocate memory|LLVM ERROR: out of memory"
+    r"|terminate called after throwing an instance of 'std::bad_alloc')",
+    re.M,
+)
+_NO_THREAD = re.compile(r"RuntimeError: can't start new thread$")
 
 _MODULE = re.compile(r"ModuleNotFoundError: No module named '(?P<name>[^']+)'")
 _FILE = re.compile(r"FileNotFoundError: .*No such file or directory: (?:b?'(?P<name>[^']+)')")
@@ -125,6 +139,27 @@ def may_pass(outcome: Outcome) -> bool:
     if outcome.status == "infra" or outcome.signal == "SIGKILL":
         return True
     return outcome.status != "memory" and fault_of(outcome) in (_DISK, _QUOTA, _NOWHERE, _MEMORY)
+
+
+def refused(outcome: Outcome) -> str | None:
+    """What the host refused a run with this `outcome`, which ended because of it, by its own words: memory (not a GPU's) or a thread. What
+    others hold is given back, so the next run may get it; or the program asks for too much."""
+    said = last_line(outcome) if outcome.status == "raised" else ""
+    if _NO_THREAD.search(said):
+        return _THREADS
+    by_others = outcome.status in ("raised", "signal") and _REFUSED_TO_OTHERS.search(outcome.text[-20_000:])
+    return _MEMORY if outcome.status == "memory" or _REFUSED.search(said) or by_others else None
+
+
+def is_refusal(failure: Signature) -> bool:
+    """Whether the `failure` itself is that the host refuses memory or a thread."""
+    said = ": ".join((*failure.exception, *failure.message.split("\n", 1)[:1]))
+    return failure.signal == "MEMORY" or any(pattern.search(said) for pattern in (_REFUSED, _NO_THREAD))
+
+
+def may_differ(outcome: Outcome) -> bool:
+    """Whether a second run of a whole program may end differently from this `outcome`: as `may_pass`, or since the host refused it."""
+    return may_pass(outcome) or (outcome.status != "memory" and refused(outcome) is not None)
 
 
 def fault_of(outcome: Outcome) -> str | None:

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from bot.failure.machine_faults import fault_of, may_pass
+from bot.failure.machine_faults import fault_of, may_pass, refused
 from bot.failure.outcome import Outcome
 from bot.failure.signature import ended_behind, own_words, raises_by_itself, signature_of
 from bot.inside.protocol import SCRIPT, Facts, Fp64Impossible, Precision, Question, Task
@@ -61,7 +61,7 @@ class Judgment:
 
 def cannot_be_float64(control: Outcome) -> str:
     """Why a script has no float64 form, according to the outcome of its `control` in float64; empty if it has one."""
-    if control.status == "memory":
+    if refused(control):
         return "float64 needs more memory than there is"
     if control.status != "raised":
         return ""

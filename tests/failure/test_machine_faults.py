@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bot.failure.machine_faults import fault_of, last_line, may_pass, missing
+from bot.failure.machine_faults import fault_of, is_refusal, last_line, may_differ, may_pass, missing, refused
 from bot.failure.outcome import Outcome
+from bot.failure.signature import signature_of
 
 CXX = "torch._inductor.exc.InductorError: CppCompileError: C++ compile error\n\nCommand:\ng++ x.cpp\n\nOutput:\n"
 
@@ -139,3 +140,52 @@ def test_the_last_line_of_an_exception_is_its_own() -> None:
 def test_a_line_of_an_exception_that_ends_in_a_colon_goes_on(message: str, last: str) -> None:
     text = f'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n{message}'
     assert last_line(Outcome(status="raised", text=text)) == last
+
+
+RAISED = 'Traceback (most recent call last):\n  File "repro.py", line 1, in <module>\n'
+MEMORY, THREADS = "the machine ran out of memory", "the machine gave no more threads"
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("MemoryError", MEMORY),
+        ("MemoryError: Unable to allocate 8.00 GiB for an array", MEMORY),
+        ("torch._inductor.exc.InductorError: MemoryError: ", MEMORY),
+        ("RuntimeError: std::bad_alloc", MEMORY),
+        (
+            "RuntimeError: [enforce fail at alloc_cpu.cpp:124] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate",
+            MEMORY,
+        ),
+        ("RuntimeError: [enforce fail at alloc_cpu.cpp:117] data. DefaultCPUAllocator: not enough memory: you tried to allocate 8", MEMORY),
+        ("OSError: [Errno 12] Cannot allocate memory", MEMORY),
+        ("ImportError: /x/libtorch_cpu.so: failed to map segment from shared object", MEMORY),
+        ("RuntimeError: can't start new thread", THREADS),
+        (f"{CXX}cc1plus: out of memory allocating 65536 bytes after a total of 1 bytes", MEMORY),
+        (f"{CXX}virtual memory exhausted: Cannot allocate memory", MEMORY),
+        ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.", None),
+        ("ImportError: /x/libgomp.so.1: cannot allocate memory in static TLS block", None),
+        ("AssertionError: no MemoryError was raised", None),
+        ("MyMemoryError: 7", None),
+    ],
+)
+def test_what_the_host_refuses(said: str, words: str | None) -> None:
+    outcome = Outcome(status="raised", text=f"{RAISED}{said}\n")
+    assert refused(outcome) == words
+    assert may_differ(outcome) is (words is not None)
+    assert not may_pass(outcome), "a query of the search is not asked again for it: each has a limit of its own"
+    failure = signature_of(outcome)
+    assert failure is not None
+    # a compiler's words are in its log, which is no part of a signature
+    assert is_refusal(failure) is (words is not None and CXX not in said)
+
+
+def test_what_dies_of_it_is_refused_as_well() -> None:
+    died = Outcome(status="signal", signal="SIGABRT", text="terminate called after throwing an instance of 'std::bad_alloc'\n")
+    assert (refused(died), may_differ(died)) == (MEMORY, True)
+    assert refused(Outcome(status="signal", signal="SIGABRT", text="terminate called after throwing an instance of 'int'\n")) is None
+    assert refused(Outcome(status="ok", text="MemoryError\n")) is None
+
+
+def test_a_limit_of_ones_own_is_reached_again() -> None:
+    assert (refused(Outcome(status="memory")), may_differ(Outcome(status="memory"))) == (MEMORY, False)

@@ -267,6 +267,7 @@ RuntimeError: Input type (double)"""
         (Outcome(status="raised", text="KeyError: 1"), ""),
         (Outcome(status="exit", text="Fp64Impossible: printed by the program"), ""),
         (Outcome(status="memory"), "float64 needs more memory than there is"),
+        (Outcome(status="raised", text="Traceback (most recent call last):\nMemoryError\n"), "float64 needs more memory than there is"),
         (Outcome(status="raised", text=IMPOSSIBLE["text"]), "int8 has no float64"),
         (Outcome(status="raised", text="x\nFp64Impossible"), "Fp64Impossible"),
         (Outcome(status="raised", text=f"Fp64Impossible: {'x' * 400}"), "x" * 300),

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from bot.engine.target import Launch
 from bot.failure.device_errors import is_out_of_memory
-from bot.failure.machine_faults import KILLED, fault_of, may_pass
+from bot.failure.machine_faults import KILLED, fault_of, is_refusal, may_differ, may_pass, refused
 from bot.failure.outcome import Outcome
 from bot.failure.signature import ended_behind, signature_of
 from bot.inside.protocol import ControlOption, command, read_reached
@@ -49,7 +49,7 @@ class NotRun(Exception):
 
     def __init__(self, outcome: Outcome) -> None:
         started = outcome.status != "infra"
-        self.fault = fault_of(outcome) or (KILLED if started else "a process that cannot be run")
+        self.fault = fault_of(outcome) or refused(outcome) or (KILLED if started else "a process that cannot be run")
         super().__init__(f"{self.fault}, twice" if started else outcome.text.strip())
 
 
@@ -237,22 +237,24 @@ def _remove_graphs(cache: Path) -> None:
         shutil.rmtree(cache / name, ignore_errors=True)
 
 
-def _unbroken(run: Callable[[float], Outcome], limit: float, expected: Expected) -> Outcome:
-    """The outcome of a run that may take `limit` seconds. A run that the machine broke (killed for its memory, a full disk) is repeated
-    once. So is one that did not end, with more time, unless a hang is `expected`: nobody measures how long it waits for a GPU's driver.
+def _unbroken(run: Callable[[float], Outcome], limit: float, expected: Expected, *, may_be_refused: bool = False) -> Outcome:
+    """The outcome of a run that may take `limit` seconds. A run that the machine broke (killed for its memory or refused any, a full disk)
+    is repeated once. So is one that did not end, with more time, unless a hang is `expected`: nobody measures how long it waits for a GPU's
+    driver. That memory is refused is an answer if it is the failure that is expected, or if it `may_be_refused`.
 
     Raises:
         Interrupted: the run was cut off, so it says nothing.
         NotRun: it could not be made, or the machine broke it the second time as well.
     """
+    broken = may_pass if may_be_refused or is_refusal(expected.signature) else may_differ
     outcome = run(limit)
-    outcome = run(limit) if may_pass(outcome) else outcome
+    outcome = run(limit) if broken(outcome) else outcome
     if outcome.status == "timeout" and not (outcome.cut or expected.hangs):
         outcome = run(_LONGER * limit)
     if outcome.cut:
         raise Interrupted
     # if the failure is to be killed, that is an answer
-    if outcome.status == "infra" or (may_pass(outcome) and expected.signature.signal != "SIGKILL"):
+    if outcome.status == "infra" or (broken(outcome) and expected.signature.signal != "SIGKILL"):
         raise NotRun(outcome)
     return outcome
 
@@ -274,7 +276,8 @@ def _eager(launch: Launch, script: Path, expected: Expected, budget: Budget | No
         def once(seconds: float) -> Outcome:
             return run_control_fresh(launch, script, timeout=seconds, option=option, budget=budget)
 
-        return _unbroken(once, timeout, expected)
+        # in float64 a program takes more memory than it does itself
+        return _unbroken(once, timeout, expected, may_be_refused=option in ("--fp64", "--spread"))
 
     def said(outcome: Outcome) -> str:
         signature = signature_of(outcome, script=script.name)

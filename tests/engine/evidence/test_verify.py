@@ -425,6 +425,11 @@ raise ValueError("no 7")
             "twice",
             "the machine ran out of memory",
         ),
+        (
+            Outcome(status="raised", text="Traceback (most recent call last):\nMemoryError\n"),
+            "ran out of memory, twice",
+            "the machine ran out of memory",
+        ),
     ],
 )
 def test_a_run_that_cannot_be_made_is_no_run_that_passed(
@@ -445,6 +450,37 @@ def test_a_run_that_cannot_be_made_is_no_run_that_passed(
     with pytest.raises(NotRun, match=said) as raised:
         verify(launch(script), script, Expected(reference, Rule(), 10.0), 2)
     assert raised.value.fault == fault
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_what_the_host_refuses_once_is_asked_for_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, control: bool) -> None:
+    script = tmp_path / "repro.py"
+    script.write_text("pass")
+    failed = Outcome(status="raised", text="Traceback (most recent call last):\nKeyError: 7\n")
+    passed = Outcome(status="ok", text="[compiler-out] reached: 1 raised: 0 asked: 0 unmade: 0")
+    refused = [Outcome(status="raised", text="Traceback (most recent call last):\nMemoryError\n")]
+
+    def run(words: Sequence[str], *_: object, **__: object) -> Outcome:
+        if refused and ("control" in words) is control:
+            return refused.pop()
+        return passed if "control" in words else failed
+
+    monkeypatch.setattr(fresh, "run_process", run)
+    reference = signature_of(failed)
+    assert reference is not None
+    assert verify(launch(script), script, Expected(reference, Rule(), 10.0), 1).proven
+    assert not refused
+
+
+def test_to_be_refused_memory_is_an_answer_where_that_is_the_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    script = tmp_path / "repro.py"
+    script.write_text("pass")
+    failed = Outcome(status="raised", text="Traceback (most recent call last):\nMemoryError\n")
+    passed = Outcome(status="ok", text="[compiler-out] reached: 1 raised: 0 asked: 0 unmade: 0")
+    monkeypatch.setattr(fresh, "run_process", lambda words, *_, **__: passed if "control" in words else failed)
+    reference = signature_of(failed)
+    assert reference is not None
+    assert verify(launch(script), script, Expected(reference, Rule(), 10.0), 2).proven
 
 
 def test_to_be_killed_is_an_answer_where_that_is_the_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
