@@ -28,7 +28,7 @@ from bot.engine.warm_control import WarmControl
 from bot.engine.withheld import withheld
 from bot.engine.workspace import Workspace
 from bot.failure.device_errors import is_asynchronous
-from bot.failure.machine_faults import STOPPED, fault_of, last_line, may_differ
+from bot.failure.machine_faults import STOPPED, fault_of, last_line, may_differ, refused
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.protocol import ControlOption
@@ -316,7 +316,8 @@ class Intake:
         """One run of the program; `looked_for` are fields of `Watch`."""
         watch = Watch(self.space.work / name, self.cache, compare, box=self.box, made=self.made, **looked_for)
         found = self._watched(watch, own)
-        if may_differ(found.outcome) and (found.outcome.status != "infra" or fault_of(found.outcome) == STOPPED):
+        outcome = found.outcome
+        if may_differ(outcome) and (outcome.status != "infra" or fault_of(outcome) == STOPPED or refused(outcome)):
             self.progress.step("it was killed, stopped or refused memory, or met a full disk: once more")
             found = self._watched(watch, own)
         return found

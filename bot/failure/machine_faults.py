@@ -144,7 +144,7 @@ def may_pass(outcome: Outcome) -> bool:
 def refused(outcome: Outcome) -> str | None:
     """What the host refused a run with this `outcome`, which ended because of it, by its own words: memory (not a GPU's) or a thread. What
     others hold is given back, so the next run may get it; or the program asks for too much."""
-    said = last_line(outcome) if outcome.status == "raised" else ""
+    said = last_line(outcome) if outcome.status in ("raised", "infra") else ""
     if _NO_THREAD.search(said):
         return _THREADS
     by_others = outcome.status in ("raised", "signal") and _REFUSED_TO_OTHERS.search(outcome.text[-20_000:])

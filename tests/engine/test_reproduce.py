@@ -213,9 +213,12 @@ NO_MEMORY = Outcome(
 
 NOT_RUN = Outcome(status="infra", text=NOT_RUNNING)
 REFUSED = Outcome(status="raised", text='Traceback (most recent call last):\n  File "fail.py", line 1, in <module>\nMemoryError\n')
+REFUSED_US = REFUSED.model_copy(update={"status": "infra"})
 
 
-@pytest.mark.parametrize("first", [KILLED, NO_MEMORY, REFUSED, NOT_RUN], ids=["killed", "its compiler was", "refused", "stopped"])
+@pytest.mark.parametrize(
+    "first", [KILLED, NO_MEMORY, REFUSED, REFUSED_US, NOT_RUN], ids=["killed", "its compiler was", "refused", "so are we", "stopped"]
+)
 def test_a_program_that_the_kernel_killed_is_run_once_more(intake: Callable[..., Intake], first: Outcome) -> None:
     """The kernel takes the largest process, whoever filled the memory."""
     made = intake([first, RAISED], [PASSED])

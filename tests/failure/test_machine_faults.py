@@ -185,6 +185,8 @@ def test_what_dies_of_it_is_refused_as_well() -> None:
     assert (refused(died), may_differ(died)) == (MEMORY, True)
     assert refused(Outcome(status="signal", signal="SIGABRT", text="terminate called after throwing an instance of 'int'\n")) is None
     assert refused(Outcome(status="ok", text="MemoryError\n")) is None
+    assert refused(Outcome(status="infra", text=f"{RAISED}MemoryError\n")) == MEMORY
+    assert refused(Outcome(status="infra", text="cannot start python: [Errno 12] Cannot allocate memory")) == MEMORY
 
 
 def test_a_limit_of_ones_own_is_reached_again() -> None:

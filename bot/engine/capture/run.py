@@ -133,7 +133,8 @@ def _end_of_program(outcome: Outcome, written: RunFacts | None, returned: float)
     own = 1.0 - min(1.0, (returned - written.get("ended", returned)) / max(outcome.elapsed, 1e-9))
     return Outcome(
         status=written["status"],
-        text=written.get("text", ""),
+        # if it never came to run the program, what it printed says why
+        text=written.get("text", "" if written["status"] != "infra" else outcome.text),
         exit=written.get("exit"),
         calls=written.get("calls", 0),
         seconds=own * outcome.seconds,

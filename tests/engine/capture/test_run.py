@@ -55,6 +55,16 @@ def test_what_the_process_writes_counts(process: dict[str, object], tmp_path: Pa
     assert process["env"]["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "cache")
 
 
+def test_why_the_program_was_never_run_is_what_the_process_printed(process: dict[str, object], tmp_path: Path) -> None:
+    """Its own words count, if it wrote any."""
+    process["outcome"] = Outcome(status="raised", text=TRACEBACK, exit=1, seconds=2.0)
+    process["facts"] = {"status": "infra", "calls": 0}
+    found = go(tmp_path)
+    assert (found.outcome.status, found.outcome.text, found.signature) == ("infra", TRACEBACK, None)
+    process["facts"] = {"status": "infra", "text": "no torch here"}
+    assert go(tmp_path).outcome.text == "no torch here"
+
+
 @pytest.mark.parametrize("status", ["timeout", "signal"])
 def test_a_process_that_was_killed_counts_as_such(process: dict[str, object], tmp_path: Path, status: str) -> None:
     process["facts"] = {"status": "ok"}
