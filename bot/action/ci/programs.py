@@ -10,26 +10,52 @@ from bot.action.ci.failing_test import NO_HINT, Hint, allowed_variables
 from bot.action.ci.python_words import HEADER
 from bot.failure.traceback import frame_place
 
-_ASSIGNMENTS = r"(?:[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} ){0,40}"
-# What stands before a program without changing what it does.
-_AROUND = (
-    r"(?:(?:uv|poetry|pdm|pixi|hatch) run (?:--[\w-]{1,40}(?:=\S{1,100})? ){0,5}"
-    r"|(?:conda|mamba|micromamba) run (?:-[np] \S{1,200} |--[\w-]{1,40}(?:=\S{1,200})? ){0,5}"
-    r"|timeout (?:-[ks] \S{1,20} |-\S{1,40} ){0,4}\d{1,9}[smhd]? |time |exec |env |nohup |with-proxy ){0,3}"
-)
+_ASSIGNMENT = r"[A-Za-z_][A-Za-z0-9_]{0,100}=\S{0,300} "
+_VALUE = r"""(?:"[^"\n]{0,200}"|'[^'\n]{0,200}'|(?!-\D)[^\s'"]\S{0,200}) """
+# By these a command finds other files, or has another line of its own: what stands behind is not known then.
+_MOVES = r"(?!(?:--(?:directory|cwd|chdir|chroot|split-string)|-[CDRS])[= ])"
+
+
+def _options(*valued: str) -> str:
+    """Options, which may hold their values; those of the forms `valued` have them behind. Each is read in one way only."""
+    form = "|".join(valued) or "(?!)"
+    return rf"(?:(?:{form}) {_VALUE}|(?!(?:{form}) ){_MOVES}-[^\s\"'=]{{1,60}}(?:={_VALUE}| )){{0,8}}"
+
+
+# What stands before a program without changing what it does, or in how many processes.
+_WRAPPERS = {
+    "(?:uv|poetry|pdm|pixi|hatch|pipenv|rye) run": _options(
+        "--(?:with|extra|group|python|package|environment|manifest-path|env-file)", "-[pe]"
+    ),
+    "(?:conda|mamba|micromamba) run": _options("--(?:name|prefix)", "-[np]"),
+    "timeout": _options("-[ks]", "--(?:kill-after|signal)") + r"\d{1,9}(?:\.\d{1,9})?[smhd]? ",
+    "taskset": _options() + r"[\da-fA-FxX][\da-fA-FxX,:-]{0,200} ",
+    "numactl": _options("-[CNmip]", "--(?:physcpubind|cpunodebind|membind|interleave|preferred)"),
+    "nice": _options("-n", "--adjustment"),
+    "ionice": _options("-[cn]", "--(?:class|classdata)"),
+    "chrt": _options() + r"\d{1,2} ",
+    "stdbuf": _options("-[ioe]", "--(?:input|output|error)"),
+    "time": _options("-[fo]", "--(?:format|output)"),
+    "env": _options("-u", "--unset"),
+    "sudo": _options("-[ug]", "--(?:user|group)"),
+    "xvfb-run": _options("-[nefspw]", "--(?:server-num|error-file|auth-file|server-args|xauth-protocol|wait)"),
+    "(?:exec|nohup|setsid|catchsegv|unbuffer|with-proxy)": "",
+}
+_AROUND = rf"(?:(?:/usr)?/bin/)?(?:{'|'.join(f'{name} {options}' for name, options in _WRAPPERS.items())})"
+_BEFORE = rf"(?:{_ASSIGNMENT}|{_AROUND}){{0,40}}"
 _STARTED = re.compile(
     rf"^(?P<echo>\++ |\$ |##\[group\]Run |Run |(?P<elsewhere>cd /\S{{1,300}} && ))?"
-    rf"(?P<before>{_ASSIGNMENTS}){_AROUND}(?P<behind>{_ASSIGNMENTS})"
+    rf"(?P<before>{_BEFORE})"
     r"(?P<path>/\S{1,300}/)?(?P<program>(?:python[\d.]{0,6}|torchrun|accelerate launch) .{1,2000})$"
 )
 # One that stands alone on its line, and no words; a module without a dot may be a tool's.
 _ALONE = re.compile(
-    rf"{_ASSIGNMENTS}{_AROUND}{_ASSIGNMENTS}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-(?!m )\S{{1,60}} (?:\w{{1,30}} )?){{0,9}}"
+    rf"{_BEFORE}(?:python[\d.]{{0,6}}|torchrun|accelerate launch) (?:-(?!m )\S{{1,60}} (?:\w{{1,30}} )?){{0,9}}"
     r"(?:-m (?!torch\.utils\.)(?:\w{1,60}\.){1,9}\w{1,60}|[\w./~-]{1,300}\.py)(?: |$)"
 )
 # What runs all tests of a file.
 _TESTS = re.compile(
-    rf"(?P<before>{_ASSIGNMENTS}){_AROUND}(?P<behind>{_ASSIGNMENTS})"
+    rf"(?P<before>{_BEFORE})"
     r"(?P<program>(?:python[\d.]{0,6} -m )?pytest (?:-\S{1,60} ){0,9}(?P<path>[\w./~-]{1,300}\.py)(?: {1,3}-\S{1,60}){0,9}) {0,3}$"
 )
 _ITEM = re.compile(r"[-*] (?=`)")
@@ -98,7 +124,7 @@ class Started:
             # the prompt of a system's own user
             line = line[2:] if line.startswith("# ") and _ALONE.match(line[2:]) else line
             if (tests := _TESTS.match(line)) and _is_plain(tests["program"]):
-                self._ran.add(Hint(allowed_variables(tests["before"] + tests["behind"]), tests["program"]))
+                self._ran.add(Hint(allowed_variables(tests["before"]), tests["program"]))
                 self._scripts.add(tests["path"])
                 return
         if self._goes_on(line):
@@ -120,7 +146,7 @@ class Started:
         hint = NO_HINT
         moved = found and found["elsewhere"] and _is_relative(found["program"])
         if found and not moved and (found["echo"] or self._in_step or echoed) and _is_plain(found["program"]):
-            hint = Hint(allowed_variables(found["before"] + found["behind"]), found["program"])
+            hint = Hint(allowed_variables(found["before"]), found["program"])
             files = _files(found["program"])
             self._hints.update((name, hint) for name in files)
             self._ran.update([hint] if files else [])

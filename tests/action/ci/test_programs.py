@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from bot.action.ci.failing_test import NO_HINT, Hint
@@ -174,11 +176,47 @@ def test_nothing_was_started() -> None:
     assert Started().find("run.py") == NO_HINT
 
 
-@pytest.mark.parametrize("around", ["with-proxy", "uv run", "nohup", "timeout 60", "conda run -n made_up"])
+@pytest.mark.parametrize(
+    "around",
+    [
+        *("with-proxy", "uv run", "nohup", "timeout 60", "conda run -n made_up", "taskset -c 0-3", "taskset 0x3", "nice", "nice -n 10"),
+        *("numactl -C 0-3 -m 0", "numactl --cpunodebind=0 --membind 0", "nice -19", "nice -n -5", "ionice -c 3", "chrt --batch 0"),
+        *("stdbuf -oL", "stdbuf -o 0 -e0", "time -p", "/usr/bin/time -v", "/usr/bin/time -f '%e s'", "env -u MADE_UP", "/usr/bin/env"),
+        *("timeout 1.5h", "timeout --kill-after 5 60", "timeout --signal=KILL 60", "xvfb-run", "xvfb-run -a -s '-screen 0 1x1x24'"),
+        *('xvfb-run --server-args="-screen 0 1x1x24"', "uv run --with made-up --no-sync", "uv run -p 3.12 --", "pixi run -e test"),
+        *("pipenv run", "rye run", "sudo -E", "sudo -E -u user env PATH=/x", "setsid", "unbuffer", "catchsegv"),
+        *("taskset -c 0-3 timeout 60 nice -n 5 env A=1",),
+    ],
+)
 def test_what_stands_around_the_only_command_of_a_text(around: str) -> None:
     for line in (f"{around} NGPU=2 python a/run.py --b 1", f"NGPU=2 {around} python a/run.py --b 1"):
         assert started_in([line]).only == Hint(("NGPU=2",), "python a/run.py --b 1")
     assert started_in([f"It is {around} python a/run.py"]).only == Hint()
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        # in another directory, or of a line of its own
+        *("uv run --directory made_up", "uv run --directory=made_up", "conda run --cwd /x", "env -C /x", "env -S", "sudo -D /x"),
+        # in as many processes as it says, or in another machine
+        *("srun", "srun -n 2", "mpirun -n 2", "docker exec made_up", "ssh made_up"),
+        # with something that watches it
+        *("coverage run", "nsys profile", "compute-sanitizer"),
+        *("taskset", "timeout", "nice -n", "made_up"),
+    ],
+)
+def test_what_changes_a_command_is_not_left_out(around: str) -> None:
+    assert last(f"+ {around} python a/run.py") == ""
+
+
+@pytest.mark.parametrize(
+    "word", ["nice -n ", "timeout -k -k -k ", "numactl -C -C -m ", "uv run -p -p ", "taskset -c 0 ", "/usr/bin/time -f -o "]
+)
+def test_what_stands_around_nothing_is_read_at_once(word: str) -> None:
+    began = time.process_time()
+    assert last("+ " + word * 2_000) == ""
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(
