@@ -66,6 +66,11 @@ _TIME = re.compile(r"\d{4}[-/]\d\d[-/]\d\d|\d\d:\d\d:\d\d(?:[.,]\d{1,9})?")
 _NO_PREFIX = re.compile(r"E |[#*>]|//|[\s|+]*$|.*[\"'`]", re.DOTALL)
 _NO_MARK = re.compile(rf"{_NO_PREFIX.pattern}|.*\b[WIVD]\d{{4}} |.*\b(?:warn(?:ings?)?|info|debug)\b", re.IGNORECASE | re.DOTALL)
 _ENDED = re.compile(r"[\s:\])|>}-]$")
+# What writers of a form that is known put behind a mark of somebody else's: it tells more than that.
+_OF_WRITER = re.compile(
+    r"(?<=[\s:\])|>}-])(?:[EC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d|(?:ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d \["
+    r"|\[(?:rank|default|trainer)\d{1,5}\]:|\([A-Za-z_]\w{0,60} (?:[\w=.]{1,40} ){0,4}pid=\d{1,10}[,)])"
+)
 _FENCE = re.compile(r"^\s{0,20}(?:`{3,}|~{3,})[\w-]{0,30}$")
 # Under these writers of records keep what was said; so many of the first ones show under which.
 _KEYS = ("log", "message", "msg", "textPayload", "line", "text", "content")
@@ -215,9 +220,10 @@ class Marks:
             found = frame or (_RULE.match(line) if line.endswith("===") else None)
             if found is None or (_NO_MARK if frame else _NO_PREFIX).match(found["mark"]) or not _ENDED.search(found["mark"]):
                 continue
-            shape = _shape(found["mark"])
+            writer = _OF_WRITER.search(found["mark"])
+            shape = _shape(found["mark"][: writer.start()] if writer else found["mark"])
             if shape not in shapes:
-                new = _goes_on(shape, text[i + 1 : i + 2]) if frame else _is_around(shape, text, i)
+                new = _goes_on(_shape(found["mark"]), text[i + 1 : i + 2]) if frame else _is_around(shape, text, i)
                 if not new or len(shapes) >= MAX_SHAPES:
                     continue
             shapes[shape] += 1

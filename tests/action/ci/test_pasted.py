@@ -427,3 +427,18 @@ def test_a_record_of_json_for_each_line(log: str, key: str) -> None:
 def test_what_is_no_log_of_records() -> None:
     for log in ('{"a": "b"}\n{"a": "c"}', '{"log": "b"\n{"log": "c"}', '{"log": 1}', '{"log": "a\\nb"}', '{"log": ' + "[" * 100_000 + "}"):
         assert lines.read(log).text == log[: lines.MAX_LINE].split("\n")
+
+
+@pytest.mark.parametrize("mark", ["3: ", "gpu-node-017: ", "[made-up/test]   | ", "2024-05-01 12:00:0# ", "@made-up/it:test: "])
+def test_what_torch_logged_behind_a_mark_ended_nothing(mark: str) -> None:
+    logged = before("E0211 10:00:01.000000 77 torch/_inductor/made_up.py:810] [0/0] ")(LOG)
+    log = before(mark)(f"{logged}\n{EAGER}")
+    assert [row["verdict"] for row in candidates.rows(log, CheckoutPaths(()))] == []
+    whose = {who for who, text in zip(lines.read(log).who, lines.read(log).text, strict=True) if text.startswith("  File")}
+    assert len(whose) == 2
+    assert sum(who.endswith(lines.LOGGED) for who in whose) == 1
+
+
+def test_ranks_behind_a_mark_stay_apart() -> None:
+    log = before("3: ")(before("[rank0]:")(LOG) + "\nmade up\n" + before("[rank1]:")(EAGER))
+    assert {who for who in lines.read(log).who if "rank" in who} == {"3:[rank0]:", "3:[rank1]:"}
