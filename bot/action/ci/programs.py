@@ -43,6 +43,11 @@ _WRAPPERS = {
 }
 _AROUND = rf"(?:(?:/usr)?/bin/)?(?:{'|'.join(f'{name} {options}' for name, options in _WRAPPERS.items())})"
 _BEFORE = rf"(?:{_ASSIGNMENT}|{_AROUND}){{0,40}}"
+# How tox, nox, poe and hatch show a command, and a shell that is told to show its place, too.
+_SHOWN_BY = re.compile(
+    r"(?:\++ ?\(?[\w./-]{1,200}:\d{1,6}\)?:(?:\w{1,60}(?:\(\))?:?)?|nox >|Poe =>|cmd \[\d{1,3}\] \|"
+    r"|[\w.-]{1,60}(?: run-test)?: commands\[\d{1,3}\](?:>| \|)) "
+)
 _STARTED = re.compile(
     rf"^(?P<echo>\++ |\$ |##\[group\]Run |Run |(?P<elsewhere>cd /\S{{1,300}} && ))?"
     rf"(?P<before>{_BEFORE})"
@@ -114,19 +119,18 @@ class Started:
         self._in_step = False
         self._step: set[Hint] = set()
         self._begun = ""
+        # what is listed before any of it runs, by the names of the files
+        self._listed: dict[str, Hint] = {}
 
     def see(self, line: str) -> None:
         """Take in the next `line` of a log."""
         if self._is_text:
-            line = _ITEM.sub("", line.lstrip(" "), count=1)
-            ticked = _TICKED.match(line) if line.endswith(("`", "`.", "`:")) else None
-            line = ticked["command"].strip() if ticked else line
-            # the prompt of a system's own user
-            line = line[2:] if line.startswith("# ") and _ALONE.match(line[2:]) else line
+            line = _unticked(line)
             if (tests := _TESTS.match(line)) and _is_plain(tests["program"]):
                 self._ran.add(Hint(allowed_variables(tests["before"]), tests["program"]))
                 self._scripts.add(tests["path"])
                 return
+        line = _SHOWN_BY.sub("$ ", line, count=1) if _SHOWN_BY.match(line) else line
         if self._goes_on(line):
             return
         line, self._begun = self._begun + line.strip() if self._begun else line, ""
@@ -134,12 +138,15 @@ class Started:
             self._in_step = line.startswith(_STEP[0])
             if not self._in_step:
                 return
-            self._step, self.last = set(), NO_HINT
+            self._step, self.last, self._listed = set(), NO_HINT, {}
             if line.endswith(_GOES_ON):
                 # the lines of the step follow, that one first
                 return
         # ninja and make show the commands that they ran so
-        echoed = line.startswith(("+", "$", "cd /")) or (self._is_text and bool(_ALONE.match(line)))
+        alone = self._is_text and bool(_ALONE.match(line))
+        echoed = line.startswith(("+", "$", "cd /")) or alone
+        if not (self._in_step or alone or not line or _QUIET.match(line)):
+            self._listed = {}
         if not (self._in_step or echoed or line.startswith("Run ")):
             return
         found = _STARTED.match(line)
@@ -148,8 +155,10 @@ class Started:
         if found and not moved and (found["echo"] or self._in_step or echoed) and _is_plain(found["program"]):
             hint = Hint(allowed_variables(found["before"]), found["program"])
             files = _files(found["program"])
-            self._hints.update((name, hint) for name in files)
             self._ran.update([hint] if files else [])
+            if self._in_step or alone:
+                hint = self._alone_in_list(hint, files)
+            self._hints.update((name, hint) for name in files)
         if found and (script := _SCRIPT.search(found["program"])):
             self._scripts.add(script["path"])
         command = line.removeprefix(_STEP[0])
@@ -160,6 +169,13 @@ class Started:
             self.last = hint if len(self._step) == 1 else NO_HINT
         elif echoed:
             self.last = hint
+
+    def _alone_in_list(self, hint: Hint, files: list[str]) -> Hint:
+        """The `hint`, unless another one in the same list runs one of the `files`: which of them failed is not known then."""
+        for name in files:
+            if self._listed.setdefault(name, hint) != hint:
+                self._listed[name] = NO_HINT
+        return hint if all(self._listed[name] == hint for name in files) else NO_HINT
 
     def _goes_on(self, line: str) -> bool:
         """Whether the command on `line`, or the one that began above it, goes on below; what there is of it is kept then."""
@@ -183,6 +199,14 @@ class Started:
         """The last command that ran the file at `path`, by its name; that of a package by the name of its directory."""
         directory, _, name = path.replace("\\", "/").rpartition("/")
         return self._hints.get(directory.rpartition("/")[2] + ".py" if name == "__main__.py" else name, NO_HINT)
+
+
+def _unticked(line: str) -> str:
+    """The command that a `line` of a text has in ticks, as an item, or behind the prompt of a system's own user; others as they are."""
+    line = _ITEM.sub("", line.lstrip(" "), count=1)
+    ticked = _TICKED.match(line) if line.endswith(("`", "`.", "`:")) else None
+    line = ticked["command"].strip() if ticked else line
+    return line[2:] if line.startswith("# ") and _ALONE.match(line[2:]) else line
 
 
 def ran_in(traceback: str) -> str:

@@ -67,6 +67,58 @@ def test_the_lines_of_a_step() -> None:
     assert command(*step) == "NGPU=2 python run.py --compile"
 
 
+STEP = ("##[group]Run python run.py --a", "python run.py --a", "python run.py --b", "shell: bash", "##[endgroup]")
+
+
+@pytest.mark.parametrize(
+    ("lines", "program"),
+    [
+        (STEP, ""),
+        (("##[group]Run python run.py --a", "python run.py --a", "python run.py", "python run.py --a", "##[endgroup]"), ""),
+        ((*STEP, "+ python run.py --a"), "python run.py --a"),
+        ((*STEP, "##[group]Run python run.py --c", "python run.py --c", "##[endgroup]"), "python run.py --c"),
+        # one after the other
+        (("+ python run.py --a", "+ python run.py --b"), "python run.py --b"),
+    ],
+)
+def test_of_several_in_a_list_nobody_knows_which_failed(lines: tuple[str, ...], program: str) -> None:
+    assert command(*lines) == program
+
+
+@pytest.mark.parametrize(
+    ("lines", "program"),
+    [
+        (("python run.py --a", "export A=1", "", "python run.py --b"), ""),
+        (("python run.py --a", "made up", "python run.py --b"), "python run.py --b"),
+        (("$ python run.py --a", "$ python run.py --b"), "python run.py --b"),
+        (("python run.py --a", "python other.py"), "python run.py --a"),
+    ],
+)
+def test_the_same_in_a_text(lines: tuple[str, ...], program: str) -> None:
+    hint = started_in([*lines]).find("/w/run.py")
+    assert " ".join([*hint.variables, hint.program]) == program
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        *("py311: commands[0]> ", "made-up: commands[12]> ", "py311 run-test: commands[0] | ", "nox > ", "Poe => ", "cmd [1] | "),
+        *("+ ci/run.sh:12: ", "++ ci/run.sh:12:main ", "+(run.sh:7): ", "+ ./run.sh:7:main(): "),
+    ],
+)
+def test_how_others_show_a_command(shown: str) -> None:
+    assert (
+        command(f"{shown}NGPU=2 python bench/run.py --a")
+        == last(f"{shown}NGPU=2 python bench/run.py --a")
+        == "NGPU=2 python bench/run.py --a"
+    )
+    assert last(f"{shown}python bench/run.py", f"{shown}made up") == ""
+
+
+def test_a_command_of_tox_in_another_directory() -> None:
+    assert command("py311: commands[0] /w/bench> python run.py") == ""
+
+
 def test_a_package_is_run_by_its_main_file() -> None:
     assert command("+ python -m bench.tool", path="/w/bench/tool/__main__.py") == "python -m bench.tool"
     assert command("+ python -m bench.tool", path="C:\\w\\bench\\tool\\__main__.py") == "python -m bench.tool"
