@@ -149,18 +149,7 @@ class Started:
             self._listed = {}
         if not (self._in_step or echoed or line.startswith("Run ")):
             return
-        found = _STARTED.match(line)
-        hint = NO_HINT
-        moved = found and found["elsewhere"] and _is_relative(found["program"])
-        if found and not moved and (found["echo"] or self._in_step or echoed) and _is_plain(found["program"]):
-            hint = Hint(allowed_variables(found["before"]), found["program"])
-            files = _files(found["program"])
-            self._ran.update([hint] if files else [])
-            if self._in_step or alone:
-                hint = self._alone_in_list(hint, files)
-            self._hints.update((name, hint) for name in files)
-        if found and (script := _SCRIPT.search(found["program"])):
-            self._scripts.add(script["path"])
+        hint = self._started(line, alone=alone)
         command = line.removeprefix(_STEP[0])
         if _QUIET.match(command):
             return
@@ -169,6 +158,25 @@ class Started:
             self.last = hint if len(self._step) == 1 else NO_HINT
         elif echoed:
             self.last = hint
+
+    def _started(self, line: str, *, alone: bool) -> Hint:
+        """The command on a `line` of a step, or on one that is echoed or stands `alone`; none where it is not known what it runs."""
+        found = _STARTED.match(line)
+        if found is None:
+            return NO_HINT
+        script = _SCRIPT.search(found["program"])
+        self._scripts.update([script["path"]] if script else [])
+        moved = found["elsewhere"] and _is_relative(found["program"])
+        if moved or not _is_plain(found["program"]):
+            # an earlier one is not what runs the file now
+            hint, files = NO_HINT, [script["path"].rpartition("/")[2]] if script else []
+        else:
+            hint, files = Hint(allowed_variables(found["before"]), found["program"]), _files(found["program"])
+            self._ran.update([hint] if files else [])
+        if self._in_step or alone:
+            hint = self._alone_in_list(hint, files)
+        self._hints.update((name, hint) for name in files)
+        return hint
 
     def _alone_in_list(self, hint: Hint, files: list[str]) -> Hint:
         """The `hint`, unless another one in the same list runs one of the `files`: which of them failed is not known then."""

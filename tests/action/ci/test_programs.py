@@ -79,6 +79,10 @@ STEP = ("##[group]Run python run.py --a", "python run.py --a", "python run.py --
         ((*STEP, "##[group]Run python run.py --c", "python run.py --c", "##[endgroup]"), "python run.py --c"),
         # one after the other
         (("+ python run.py --a", "+ python run.py --b"), "python run.py --b"),
+        # one that cannot be told
+        (("$ python run.py --a", "$ python run.py --b | tee log"), ""),
+        (("$ python run.py --a", "cd /w/x && python run.py --b"), ""),
+        (("##[group]Run python run.py | tee log", "python run.py | tee log", "python run.py --b", "##[endgroup]"), ""),
     ],
 )
 def test_of_several_in_a_list_nobody_knows_which_failed(lines: tuple[str, ...], program: str) -> None:
