@@ -38,7 +38,7 @@ class _Room:
 def members(archive: bytes, wanted: Callable[[str], bool], late: Late = never) -> Iterator[tuple[str, bytes]]:
     """Names and contents of the files whose names are `wanted` in the zip file `archive`, and in zip files in it, until it is `late`.
 
-    What is unreadable or too large is skipped.
+    Names of those in a zip file have its own before them. What is unreadable or too large is skipped.
     """
     return _members(archive, wanted, late, _Room(MAX_FILES, MAX_ALL, MAX_PACKED), inner=True)
 
@@ -71,7 +71,8 @@ def _members(archive: bytes, wanted: Callable[[str], bool], late: Late, room: _R
                 room.left -= len(content)
                 if packed:
                     room.packed -= len(content)
-                    yield from _members(content, wanted, late, room, inner=False)
+                    for name, member in _members(content, wanted, late, room, inner=False):
+                        yield f"{info.filename}/{name}", member
                 else:
                     yield info.filename, content
     except UNREADABLE:
