@@ -23,7 +23,7 @@ from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_mod
 from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.parts import Parts, without_excerpts
-from bot.action.ci.programs import Started, begun_in, ran_in, started_in
+from bot.action.ci.programs import Started, begun_in, failed_in, ran_in, started_in
 from bot.action.ci.pytest_log import PytestLog, ShownFailure, root_of, test_on_stack
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole
@@ -279,6 +279,15 @@ class _Log:
             return None
         return self._only_asked or asked(self.lines.text[max(block.start - 1, 0) : block.start])
 
+    @cached_property
+    def _failed(self) -> dict[str, Hint]:
+        return failed_in(self.lines.text)
+
+    def _begun_by(self, started: Started, path: str) -> Hint:
+        """The command that ran the program at `path`: one `started` above it, else one of which its parent says that it failed."""
+        hint = started.find(path)
+        return hint if hint.program else self._failed.get(path.replace("\\", "/").rpartition("/")[2], NO_HINT)
+
     def _programs(self, chosen: list[PrintedTraceback]) -> Iterator[Failure]:
         """What died in each of the tracebacks, by what the log says above of how it was started."""
         at, title, launched = 0, "", ""
@@ -304,7 +313,7 @@ class _Log:
             shown = ran_in(block.text)
             path = shown or (launched if self.lines.text[at].startswith(_IN_TABLE) else "")
             name = path.rpartition("/")[2]
-            hint = started.find(path) if path else NO_HINT if named else started.last
+            hint = self._begun_by(started, path) if path else NO_HINT if named else started.last
             test = ""
             file, function = ("", "") if hint.program or title or named else on_stack
             if named and not hint.program and not title:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from itertools import pairwise
@@ -98,6 +99,11 @@ _RECORDED = re.compile(
 )
 # Python's and torch's own, which start others.
 _STARTS = re.compile(r"(?:^|/)(?:lib/python[\d.]{1,6}/(?!(?:site|dist)-packages/)|(?:site|dist)-packages/torch/)")
+# What Python raises where a program that it started has failed, with the words of the command, or its line.
+_RAISED = re.compile(
+    r"^subprocess\.CalledProcessError: Command '(?P<command>\[.{1,2000}\]|.{1,2000})' (?:returned non-zero exit status \d|died with )"
+)
+_PYTHON = re.compile(r"(?:.*[/\\])?(python[\d.]{0,6})(?:\.exe)?", re.IGNORECASE | re.DOTALL)
 # In single quotes nothing means anything to a shell.
 _QUOTED = re.compile(r"'[^']*'|(\"[^\"]*\")")
 _MEANING = frozenset("|&;<>$`(){}*?#")
@@ -235,6 +241,30 @@ def started_in(lines: list[str]) -> Started:
     for line in lines:
         started.see(line)
     return started
+
+
+def failed_in(lines: list[str]) -> dict[str, Hint]:
+    """The commands of which `lines` say that another program started them, and they failed, by the names of the files that they ran; none
+    for a file that several ran."""
+    hints: dict[str, Hint] = {}
+    for line in lines:
+        found = _RAISED.match(line) if line.startswith("subprocess.") else None
+        program = _of_python(found["command"]) if found else ""
+        hint = Hint((), program)
+        for name in _files(program) if program else ():
+            if hints.setdefault(name, hint) != hint:
+                hints[name] = NO_HINT
+    return hints
+
+
+def _of_python(command: str) -> str:
+    """A `command` of Python's, which is a list of words or a line, as a line of plain words; empty where it is another one."""
+    try:
+        words = ast.literal_eval(command) if command.startswith("[") else shlex.split(command) if _is_plain(command) else []
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return ""
+    python = _PYTHON.fullmatch(words[0]) if words and all(isinstance(word, str) and word.isprintable() for word in words) else None
+    return shlex.join([python[1], *words[1:]]) if python else ""
 
 
 def _files(program: str) -> list[str]:

@@ -100,6 +100,21 @@ def test_a_program_that_failed_and_how_it_was_started() -> None:
     assert failure.text.endswith(RAISED)
 
 
+def test_a_program_of_which_its_parent_says_that_it_failed() -> None:
+    parent = """Traceback (most recent call last):
+  File "/w/all.py", line 3, in <module>
+    subprocess.run(command, check=True)
+  File "/w/lib/python3.12/subprocess.py", line 571, in run
+    raise CalledProcessError(retcode, process.args,
+subprocess.CalledProcessError: Command '['/w/bin/python', 'train.py', '--compile']' returned non-zero exit status 1.
+"""
+    (failure,) = logs.failures(f"+ python all.py\n{PROGRAM}{parent}")
+    assert (failure.script, failure.hint.program) == ("/w/train.py", "python train.py --compile")
+    # what the log shows as it began has its variables, too
+    (failure,) = logs.failures(f"+ NGPU=2 python train.py --compile\n{PROGRAM}{parent}")
+    assert failure.hint.variables == ("NGPU=2",)
+
+
 def test_all_ranks_that_die_of_one_error_are_one_failure() -> None:
     ranks = "".join(f"[rank{rank}]: {line}\n" for line in PROGRAM.splitlines() for rank in range(4))
     assert len(logs.failures(f"+ torchrun --nproc_per_node 4 train.py\n{ranks}")) == 1

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from bot.action.ci.failing_test import NO_HINT, Hint
-from bot.action.ci.programs import Started, begun_in, started_in
+from bot.action.ci.programs import Started, begun_in, failed_in, started_in
 
 
 def command(*lines: str, path: str = "/w/bench/run.py") -> str:
@@ -289,3 +289,36 @@ def test_the_program_with_which_a_traceback_begins(frames: tuple[str, ...], path
     shown = [(file, function) for file, _, function in (frame.partition(" ") for frame in frames)]
     text = "".join(f'  File "{file}", line 3, in {function}\n    return f(*args, **kwargs)\n           ^^^^\n' for file, function in shown)
     assert begun_in(f"Traceback (most recent call last):\n{text}RuntimeError: made up") == path
+
+
+RAISED = "subprocess.CalledProcessError: Command {} returned non-zero exit status 1."
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("'['python', 'run.py', '--a', 'b c']'", "python run.py --a 'b c'"),
+        ("'['/opt/bin/python3.11', '-u', '/w/bench/run.py']'", "python3.11 -u /w/bench/run.py"),
+        (r"'['C:\\venv\\python.exe', 'C:/w/run.py']'", "python C:/w/run.py"),
+        ("'['python', '-m', 'bench.run', '$(id)']'", "python -m bench.run '$(id)'"),
+        ("'python run.py --a'", "python run.py --a"),
+        # not these
+        ("'['bash', 'run.sh', 'run.py']'", ""),
+        ("'python run.py --a | tee log'", ""),
+        ("'['python', 'run.py', 3]'", ""),
+        ("'['python', 'run.py\\n']'", ""),
+        ("'['python', 'other.py']'", ""),
+        ("'['python', 'run.py'", ""),
+        ("'[]'", ""),
+        ("'[[[[[[[[[[]'", ""),
+    ],
+)
+def test_a_command_of_which_its_parent_says_that_it_failed(command: str, program: str) -> None:
+    assert failed_in(["made up", RAISED.format(command)]).get("run.py", NO_HINT) == Hint((), program)
+
+
+def test_of_several_commands_that_failed_for_one_file_none_is_named() -> None:
+    raised = [RAISED.format(f"'['python', 'run.py', '--{option}']'") for option in ("a", "b", "a")]
+    assert failed_in(raised[:1] * 2)["run.py"] == Hint((), "python run.py --a")
+    assert failed_in(raised)["run.py"] == NO_HINT
+    assert failed_in(["RuntimeError: made up", f"E   {raised[0]}", "subprocess.CalledProcessError: made up"]) == {}
