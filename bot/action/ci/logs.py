@@ -64,7 +64,8 @@ class _Log:
 
     def failures(self) -> list[Failure]:
         """All of them."""
-        for section, shown in self.pytest.shown:
+        # what failed in a test counts, not what its end made of that
+        for section, shown in sorted(self.pytest.shown, key=lambda each: each[0].title.startswith("ERROR at teardown of ")):
             if not is_whole(shown.text) and (broken := self._fault_above):
                 shown = replace(shown, text="", seen=Seen.FILE, note=f"not shown, and the failure above was the machine's fault: {broken}")
             self._add(self.children.cause(section, shown, self.children.unnamed) if shown.text else self.children.told(shown))

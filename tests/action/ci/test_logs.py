@@ -75,6 +75,17 @@ def test_one_name_in_two_files() -> None:
     assert {test: test.partition("::")[0] in text for test, text in found.items()} == {f"{file}::test_it": True for file in files}
 
 
+def test_what_failed_in_a_test_counts_and_not_its_teardown() -> None:
+    test = "tests/test_made_up.py::test_a"
+    torn = "=== ERRORS ===\n" + section("ERROR at teardown of test_a", "tests/conftest.py", "ValueError: made up")
+    named = summary(test) + f"ERROR {test} - ValueError: made up\n"
+    (failure,) = logs.failures(torn + shown(section("test_a")) + named)
+    assert (failure.test, failure.text.rstrip().endswith(RAISED)) == (test, True)
+    # where it alone failed
+    (failure,) = logs.failures(torn + f"=== short test summary info ===\nERROR {test} - ValueError: made up\n")
+    assert (failure.test, failure.text.rstrip().endswith("ValueError: made up")) == (test, True)
+
+
 def test_a_log_of_two_runs_has_the_failures_of_both() -> None:
     log = "".join(shown(section(name)) + summary(f"tests/test_made_up.py::{name}") for name in ("test_a", "test_b"))
     assert ids(log) == ["tests/test_made_up.py::test_a", "tests/test_made_up.py::test_b"]
