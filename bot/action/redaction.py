@@ -11,12 +11,13 @@ import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
-from bot.action.secret_forms import KEY_BEGINS, KEY_ENDS, PRIVATE_KEY, REPLACED, REST, SECRET, START
+from bot.action.secret_forms import KEY_BEGINS, KEY_ENDS, PRIVATE_KEY, REPLACED, REST, SECRET, START, TORN_KEY
 from bot.action.spellings import spellings
 from bot.models.failure import Model, Signature
 from bot.sandbox.environment import SECRET_NAMES
 
-_LONGEST_KEY = 200  # lines
+_LONGEST_KEY = 200  # lines; what goes on like one is longer
+_KEY_ROW = re.compile(r"[A-Za-z0-9+/=]{1,100}")
 _SECRET_NAME = re.compile(SECRET_NAMES, re.IGNORECASE)  # the author of a commit (AUTHOR) is not one
 # Names this short, or as common as these, cannot be hidden without damaging other text.
 _SHORTEST_NAME, _SHORTEST_SECRET = 4, 8
@@ -87,7 +88,8 @@ def hide(words: Mapping[str, str]) -> None:
     words = {form: SECRET for word, place in words.items() if place == SECRET for form in spellings(word)} | dict(words)
     secret = [re.escape(word) for word in sorted(words, key=len, reverse=True) if words[word] == SECRET]
     named = [_as_named(word) for word in sorted(words, key=len, reverse=True) if words[word] != SECRET]
-    parts = [*secret, *([rf"{START}(?:{'|'.join(named)})(?![A-Za-z0-9_])"] if named else [])]
+    # also behind an option of a compiler, such as -I
+    parts = [*secret, *([rf"(?:{START}|(?<=[\s'\"]-[A-Za-z]))(?:{'|'.join(named)})(?![A-Za-z0-9_])"] if named else [])]
     _hidden.words = {word.lower(): place for word, place in words.items() if _is_no_word(word)} | dict(words)
     _hidden.pattern = re.compile("|".join(parts)) if parts else None
 
@@ -268,6 +270,8 @@ def _from_base64(written: str) -> str:
 def _pass(text: str) -> str:
     if "PRIVATE KEY" in text:
         text = PRIVATE_KEY.sub(SECRET, text)
+        if "PRIVATE KEY" in text:
+            text = TORN_KEY.sub(lambda found: SECRET if found["end"] else found[0], text)
     text = _hidden.replace(text)
     folded = text.casefold()
     for pattern, instead, needed in REPLACED:
@@ -282,7 +286,8 @@ class LineRedactor:
     """`redact` for lines that come one by one: a private key extends over several of them."""
 
     def __init__(self) -> None:
-        self._left = 0  # lines that may still belong to a key
+        self._left = 0  # lines that may still belong to a key, whatever they hold
+        self._in_key = False
         self._parts: list[str] = []  # of a text that may be folded
         self._names = ""  # the line before, if it may name a value in this one
 
@@ -291,14 +296,16 @@ class LineRedactor:
         bare = _UNSHOWN.sub("", line)
         if "PRIVATE KEY" in bare and "PRIVATE KEY" not in line:
             line = bare
-        if self._left:
-            self._left -= 1
-            end = KEY_ENDS.search(line)
-            if end is None:
-                return SECRET
-            self._left, line = 0, SECRET + line[end.end() :]
+        end = KEY_ENDS.search(line) if self._in_key else None
+        if end is not None:
+            self._left, self._in_key, line = 0, False, SECRET + line[end.end() :]
+        elif self._left or (self._in_key and _KEY_ROW.fullmatch(_core(line))):
+            self._left = max(self._left - 1, 0)
+            return SECRET
+        else:
+            self._in_key = False
         if KEY_BEGINS.search(line):
-            self._left = _LONGEST_KEY
+            self._left, self._in_key = _LONGEST_KEY, True
         return self._without_value(self._without_rest(line))
 
     def _without_value(self, line: str) -> str:

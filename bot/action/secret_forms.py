@@ -25,16 +25,25 @@ _PUTTY = re.compile(
     rf"((?:\b|\\[nrt])Private-Lines: \d{{1,3}}{_ROW_ENDS})[A-Za-z0-9+/=]{{1,100}}"
     rf"(?:{_ROW_ENDS}[A-Za-z0-9+/=]{{1,100}}(?![A-Za-z0-9+/=:-]))*"
 )
+# What begins a line of a log of GitHub's, and of what pytest, a comment, a shell or a mail shows.
+_BEGINS = r"(?:\d{4}-\d\d-\d\dT[\d:.]{8,20}Z )?(?:(?:E|#|//|[>|+*])(?=[ \t]))?[ \t]{0,60}"
+# A key whose beginning is elsewhere: rows, perhaps right before its end.
+_NEXT_ROW = rf"(?:\r?\n{_BEGINS}|\\{{1,15}}(?:r\\{{1,15}})?n)"
+TORN_KEY = re.compile(
+    rf"(?:(?<![A-Za-z0-9+/=])|(?<=\\n))[A-Za-z0-9+/=]{{16,100}}(?:{_NEXT_ROW}[A-Za-z0-9+/=]{{1,100}})*{_NEXT_ROW}(?P<end>{_END})?"
+)
 # A quotation mark as programs write it inside a text: escaped for Python and JSON once or more, by .NET, for HTML.
 _QUOTE = r"(?:(?:\\{0,15}['\"]){1,3}|\\{1,15}(?:u00|x)2[27]|&(?:quot|apos|#0?3[49]|#[xX]2[27]);)"
 # Escaped characters of values, as in the JSON of some libraries.
 _ESCAPED = r"\\{1,15}(?:/|u00(?:2[BbFf]|3[Dd]))"
-# Between a name and its value, and between the two in a tuple.
+# Between a name and its value, and between the two in a tuple. In a log of GitHub's, a time begins the next line, and is no value.
 _BLOCK = r"(?:[|>][+-]?\n[ \t]{1,12})?"  # of YAML
-_MEANS = rf"{_QUOTE}?\]?[ \t]{{0,12}}\s{{0,3}}(?::=|=>|[=:])\s{{0,3}}{_BLOCK}b?{_QUOTE}?"
+_MEANS = rf"{_QUOTE}?\]?[ \t]{{0,12}}\s{{0,3}}(?::=|=>|[=:])\s{{0,3}}{_BLOCK}(?!\d{{4}}-\d\d-\d\dT\d\d:)b?{_QUOTE}?"
 _BESIDE = rf"{_QUOTE}(?:, ?| value=)b?{_QUOTE}"
 # The same in a list of variables, as files of Kubernetes have it.
 _LISTED = rf"{_QUOTE}?,?\s{{0,40}}{_QUOTE}?value{_QUOTE}?\s?:\s{{0,3}}{_QUOTE}?"
+# The same in YAML, with the value in the next line.
+_BELOW = rf"{_QUOTE}?[ \t]{{0,12}}:[ \t]{{0,12}}(?:[|>][+-]?[ \t]{{0,3}})?\r?\n{_BEGINS}(?:- )?{_QUOTE}?"
 _BEARER = re.compile(r"([bBtT](?i:(?<=b)(?<![a-z]b)(?:earer|asic)|(?<=t)(?<![a-z]t)oken) )[A-Za-z0-9._~+/=-]{20,}")
 # An argument, or a line of a configuration file. Words of languages and of grammars are called tokens as well.
 _NAMED = re.compile(
@@ -60,7 +69,7 @@ _HOOK = re.compile(
 )
 # On a command line, and in the output of an HTTP client.
 _OPTION = re.compile(
-    r"((?<![\w-])--(?:[a-z0-9]{1,20}-){0,4}(?:password|passwd|secret|jitconfig|(?:api|access|secret)-key)[ =](?:" + _QUOTE + ")?)"
+    r"((?<![\w-])--(?:[a-z0-9]{1,20}[_-]){0,4}(?:password|passwd|secret|jitconfig|(?:api|access|secret)[_-]key)[ =](?:" + _QUOTE + ")?)"
     r"(?=[^\s'\"]{0,100}?\d)[^\s'\"]{8,2000}"
 )
 _LOGIN = re.compile(
@@ -83,7 +92,15 @@ _BASIC = re.compile(
     rf"((?i:(?:\b|\\[nrt])authorization(?:{_QUOTE}?:[ \t]{{0,3}}b?{_QUOTE}?|{_BESIDE})basic )|{_QUOTE}auth{_QUOTE}: ?b?{_QUOTE})"
     r"(?=[a-z]{0,100}[A-Z0-9+/])(?:[A-Za-z0-9+/]{4}){1,500}(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2,3}={1,2})(?![A-Za-z0-9+/_=-])"
 )
-_NETRC = re.compile(r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}password\s{1,10})(?:(?!\\n)\S)+")
+_NETRC = re.compile(
+    r"(?i)(\blogin\s{1,10}\S{1,100}\s{1,10}(?:account\s{1,10}\S{1,100}\s{1,10})?password\s{1,10}"
+    r"|\bmachine\s{1,10}\S{1,100}\s{1,10}password\s{1,10}(?=\S{1,200}\s{1,10}login\b))(?:(?!\\n)\S)+"
+)
+# An address without its scheme.
+_PROXY = re.compile(
+    rf"((?i:proxy)[\w-]{{0,20}}{_QUOTE}?[ \t]{{0,3}}[=: ]\s{{0,3}}{_QUOTE}?)"
+    r"[^\s/:@'\"]{1,100}:[^\s/@'\"]{6,100}(?=@[\w.-]{1,100}:\d{2,5})"
+)
 _SECRET_WORDS = (
     r"(?:TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|API_?KEY|_PAT|_AUTH|_PWD|CREDENTIALS"
     r"|(?:ACCESS|ADMIN|PRIVATE|ENCRYPTION|SIGNING|FERNET|MASTER|DEPLOY)_KEY)"
@@ -102,6 +119,23 @@ _SETTING = re.compile(
     r"(?=[^\s'\"]{0,100}?\d)(?=[^\s'\"]{0,100}?[A-Za-z])"
     rf"(?:[A-Za-z0-9_/+=~!@#$%^&*-]{{12,2000}}(?![\w.(\[])|[A-Za-z0-9_+=-]{{0,11}}{_ESCAPED}[A-Za-z0-9_/+=-]+)"
 )
+# Names that are no certain sign, as words are called tokens: the value has letters between its digits, and is no path.
+_SIGN = (
+    r"(?:[tTsSpPcCbBaAeEfFmMdDkK_](?i:(?<=t)oken|(?<=s)ecret(?:[_-]?key)?|(?<=p)assphrase|(?<=c)redentials?|(?<=b)earer|(?<=[^\w]_)auth"
+    r"|(?:(?<=a)(?:ccess|dmin|ccount)|(?<=p)rivate|(?<=e)ncryption|(?<=s)igning|(?<=f)ernet|(?<=m)aster|(?<=d)eploy)[_-]?key"
+    r"|(?<=s)torage_key|(?<=k)aggle_key|(?<=[a-z0-9]_)pat)|(?<![A-Za-z0-9])PAT|(?<![\s\S])_auth)"
+)
+_SIGNED_BY_NAME = re.compile(
+    rf"({_SIGN}(?:{_MEANS}|{_LISTED}|{_BESIDE}|>|{_BELOW}))(?!\.{{0,2}}/)(?=[0-9_+/=-]{{0,200}}[A-Za-z])"
+    r"(?=[A-Za-z_+/=-]{0,200}\d{1,200}[A-Za-z_+/=-]{1,200}\d)"
+    r"(?:[A-Za-z0-9+=-]{20,2000}|(?=[A-Z0-9_+/=-]{0,200}[a-z])(?=[a-z0-9_+/=-]{0,200}[A-Z])[A-Za-z0-9_+/=-]{24,2000})(?![\w.(\[])"
+)
+# A value alone in the line after its name is certain enough.
+_ALONE = re.compile(
+    rf"([tTsSpPaA_](?i:(?<=t)oken|(?<=s)ecret|(?<=p)ass(?:word|wd|phrase)|(?<=a)pi[_-]?key|(?<=_)(?:key|pat|auth|pwd)){_BELOW})"
+    r"(?!\.{0,2}[/~])(?=[^\s'\"]{0,200}?\d)(?=[^\s'\"]{0,200}?[A-Za-z])[A-Za-z0-9_/+=.~!@#$%^&*-]{12,2000}"
+    rf"(?={_QUOTE}?,?[ \t]{{0,12}}(?:[\r\n]|\Z))"
+)
 # People's passwords are shorter than the values of other settings. Only a quoted one, or one of a connection or of an environment, is
 # certainly a value.
 _PASSWORD = re.compile(
@@ -115,17 +149,18 @@ _PATH = (
     r"(?:(?<![\w.~-]/)|(?<=[\s'\"]-[A-Za-z]/)|(?<=\\[abefnrtv0]/)|(?<=\\x[0-9a-fA-F]{2}/)|(?<=\\u[0-9a-fA-F]{4}/)"
     r"|(?<=[\[;][0-9]m/)|(?<=[\[;][0-9]{2}m/))"
 )
-# The second form: homes that are mounted elsewhere, below an absolute path.
+# The second form: homes that are mounted elsewhere, below an absolute path. The third: on disks that are shared.
 _HOME = re.compile(
-    rf"/(?:{_PATH}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)"
-    rf"|{_PATH}(?<![:/]/)(?:[\w.-]{{1,40}}/){{1,6}}(?:home|Users)/[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)|{_PATH}(?<!//)root(?=/))"
+    rf"/(?:{_PATH}(?:homes?|Users)/{{1,3}}[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)"
+    rf"|{_PATH}(?<![:/]/)(?:[\w.-]{{1,40}}/){{1,6}}(?:homes?|Users)/{{1,3}}[^/\s'\":<>|]{{1,64}}(?=[/\s'\":]|\Z)|{_PATH}(?<!//)root(?=/)"
+    rf"|{_PATH}(?<![:/]/)(?:data|nfs|export|scratch|lustre|gpfs|fsx|shared)/users/[^/\s'\":<>|]{{1,64}}(?=/))"
 )
 # As in the JSON of some libraries, such as pandas.
 _ESCAPED_HOME = re.compile(
     r"(?<![\w.~/:-])(?:(?:\\{1,15}/[\w.-]{1,40}){0,6}\\{1,15}/(?:home|Users)\\{1,15}/[^/\\\s'\":<>|]{1,64}(?=[\\\s'\":]|\Z)"
     r"|\\{1,15}/root(?=\\{1,15}/))"
 )
-_WINDOWS_HOME = re.compile(r"(?:(?<!\w)|(?<=\\[abefnrtv0])|(?<=\\u[0-9a-fA-F]{4}))[A-Za-z]:\\+Users\\+[^\\\s'\":<>|]+")
+_WINDOWS_HOME = re.compile(r"(?:(?<!\w)|(?<=\\[abefnrtv0])|(?<=\\u[0-9a-fA-F]{4}))[A-Za-z]:\\+(?i:Users)\\+[^\\\s'\":<>|]+")
 # A pattern ends somewhere: what follows directly belongs to the same secret.
 REST = re.compile(rf"{re.escape(SECRET)}(?:(?=[A-Za-z0-9+=])[A-Za-z0-9+/=_-]{{20,}}|(?:{_ESCAPED}[A-Za-z0-9+/=_-]+)+)")
 # Inductor's default cache directory is named after the user.
@@ -152,6 +187,7 @@ REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
     (_BASIC, _KEEPING, ("authorization", "auth")),
     (_HEADER, _KEEPING, ("authorization", "-token", "-key")),
     (_NETRC, _KEEPING, ("password",)),
+    (_PROXY, _KEEPING, ("proxy",)),
     (_VARIABLE, _KEEPING, ("token", "secret", "passw", "passphrase", "apikey", "api_key", "_key", "_pat", "_auth", "_pwd", "credentials")),
     (
         _SETTING,
@@ -176,8 +212,14 @@ REPLACED: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = (
             *("client", "private", "passwd", "password"),
         ),
     ),
+    (
+        _SIGNED_BY_NAME,
+        _KEEPING,
+        ("token", "secret", "passphrase", "credential", "bearer", "key", "auth", "_pat", "pat=", "pat:", "pat'", 'pat"'),
+    ),
+    (_ALONE, _KEEPING, ("token", "secret", "passw", "passphrase", "key", "_pat", "_auth", "_pwd")),
     (_PASSWORD, rf"\g<1>\g<2>\g<3>{SECRET}", ("passw", "passphrase", "pwd")),
-    (_HOME, "~", ("/home/", "/users/", "/root/")),
+    (_HOME, "~", ("/home/", "/homes/", "/users/", "/root/")),
     (_ESCAPED_HOME, "~", ("/home\\", "/users\\", "/root\\")),
     (_WINDOWS_HOME, "~", ("users",)),
     (_CACHE, "user", ("/torchinductor_",)),
