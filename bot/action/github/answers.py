@@ -34,11 +34,11 @@ def wrong_keys() -> Iterator[None]:
 
 @contextmanager
 def missing() -> Iterator[None]:
-    """What GitHub does not have is passed over: no GitHubError for a 404."""
+    """What GitHub does not have, or not any more, is passed over: no GitHubError for a 404 or a 410."""
     try:
         yield
     except GitHubError as error:
-        if error.status != 404:
+        if error.status not in (404, 410):
             raise
 
 

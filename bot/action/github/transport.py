@@ -115,10 +115,11 @@ def passing(error: BaseException) -> bool:
     return False
 
 
-def _told_time(headers: Mapping[str, str]) -> float | None:
-    """When an answer with these `headers` was given, by GitHub's clock; None if they do not say."""
+def _told_time(headers: Mapping[str, str], name: str = "date") -> float | None:
+    """When an answer with these `headers` was given, by GitHub's clock, or the time in another header with that `name`; None if they do not
+    say."""
     try:
-        return parsedate_to_datetime(headers["date"]).timestamp()
+        return parsedate_to_datetime(headers[name]).timestamp()
     except (KeyError, ValueError, TypeError, IndexError, OverflowError):
         return None
 
@@ -133,13 +134,15 @@ def wait_for(error: BaseException | None, attempt: int, now: float) -> float:
     headers = _headers(error) if error is not None else {}
     wait = FIRST_WAIT * 2.0 ** (attempt - 1)
     after, reset = _number(headers.get("retry-after")), _number(headers.get("x-ratelimit-reset"))
+    given, until = _told_time(headers), _told_time(headers, "retry-after")
     if after is not None:
         wait = after
     elif headers.get("x-ratelimit-remaining") == "0" and reset is not None:
-        told = _told_time(headers)
-        wait = max(wait, reset - (now if told is None else told) + 1)
+        wait = max(wait, reset - (now if given is None else given) + 1)
     elif isinstance(error, GithubException) and error.status in _LIMITED:
         wait = SECONDARY_WAIT * 2.0 ** (attempt - 1)
+    if given is not None and until is not None and until - given <= PATIENCE:  # HTTP allows a time instead of seconds
+        wait = max(wait, until - given)
     return max(wait, 0.0)
 
 

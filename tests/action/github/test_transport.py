@@ -50,6 +50,7 @@ def client(stub: Stub, clock: Clock, login: str | None = "bot") -> GitHub:
         (Fault(403, {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "1000040", "Date": "today"}), 41.0),
         (Fault(429), 60.0),
         (Fault(403, {"Retry-After": "Fri, 27 Nov 2026 23:59:00 GMT"}), 60.0),
+        (Fault(503, {"Retry-After": "Thu, 01 Jan 1970 00:02:10 GMT", "Date": "Thu, 01 Jan 1970 00:00:10 GMT"}), 120.0),
         (Fault(429, {"Retry-After": "9"}), 9.0),
         (Fault(500), 1.0),
         (Fault(502, body="<html>Bad gateway</html>"), 1.0),
@@ -67,6 +68,7 @@ def client(stub: Stub, clock: Clock, login: str | None = "bot") -> GitHub:
         "primary odd clock",
         "429",
         "403 date",
+        "503 date",
         "429 after",
         "500",
         "502 html",
@@ -172,6 +174,13 @@ def test_a_comment_is_found_by_marker_and_login(stub: Stub) -> None:
         )
     assert github.upsert_comment(REPO, 7, MARK, "new").id == 3
     assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nforged", f"quotes {MARK}", f"{MARK}\nnew"]
+
+
+def test_a_comment_that_is_said_to_be_gone_is_written_again(stub: Stub) -> None:
+    """GitHub has two statuses for what was deleted: 404 and 410."""
+    stub.faults = [Fault(410, body='{"message": "This comment was deleted"}', verb="PATCH")] * 2
+    client(stub, Clock()).upsert_comment(REPO, 7, MARK, "new", 99)
+    assert [comment["body"] for comment in stub.comments] == [f"{MARK}\nnew"]
 
 
 def test_a_known_comment_is_edited_without_a_search_and_a_deleted_one_written_again(stub: Stub) -> None:
