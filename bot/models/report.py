@@ -40,6 +40,7 @@ class Section(Model):
     unkept: str | None = Field(default=None, description="why some files are not kept although the repository asks for it")
     download: Download | None = None
     altered: bool = Field(default=False, description="whether secrets or personal paths were removed from the texts")
+    repro_altered: bool = Field(default=False, description="whether that changed the repro: what was verified is the one before")
 
 
 class Report(Model):

@@ -190,6 +190,7 @@ def section(request: Request, folder: Folder | None) -> Section:
         traceback=shown["traceback"],
         log=shown["log"],
         files=tuple(files),
+        repro_altered=shown[REPRO] != texts[REPRO] or REPRO in before,
         altered=shown != texts or clean != said or bool(before),
     )
 

@@ -110,8 +110,9 @@ def test_what_was_replaced_is_said(tmp_path: Path, target: int) -> None:
     for text in ("x = 1\n", "x = '/home/bob/x'\n", "x = 2\n"):
         (tmp_path / "source" / "repro.py").write_text(text)
         hand_over(Account(), tmp_path / "source", target)
-        told.append(section(reports.request(), Folder(tmp_path / "target")).altered)
-    assert told == [False, True, False]
+        shown = section(reports.request(), Folder(tmp_path / "target"))
+        told.append((shown.altered, shown.repro_altered))
+    assert told == [(False, False), (True, True), (False, False)]
 
 
 def test_who_has_a_name_of_ours_says_nothing(tmp_path: Path, target: int) -> None:

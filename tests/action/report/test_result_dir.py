@@ -45,6 +45,18 @@ def test_a_real_one(folder: Folder) -> None:
     assert by_name["exported_program.pt2"].sha256 == "31229395077e8ee1c0ab9c609bc269929a097151205c846c478a3c2e0aeb6fcb"
 
 
+@pytest.mark.parametrize(
+    ("more", "altered"),
+    [("", False), ("x = 1\r\n", False), ("x = '\u202e'\n", False), ("# /home/bob/x\n", True)],
+)
+def test_a_repro_in_which_something_was_replaced_is_not_the_one_that_was_verified(folder: Folder, more: str, altered: bool) -> None:
+    with (folder.path / "repro.py").open("a", encoding="utf-8", newline="") as file:
+        file.write(more)
+    found = section(reports.request(), folder)
+    assert found.repro_altered == altered
+    assert ("shown with changes" in render(reports.report(found))) == altered
+
+
 @pytest.mark.parametrize("name", ["result.json", "repro.py", "exported_program.pt2", "exported_program.txt"])
 def test_links_are_not_followed(folder: Folder, tmp_path: Path, name: str) -> None:
     secret = tmp_path / "secret"

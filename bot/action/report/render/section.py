@@ -19,6 +19,10 @@ HEADING, REPRO, FAILURE, SOURCE, EVIDENCE, LOCAL, TRACEBACK, INLINE, EXPORTED, R
 _LONGEST_NAME = 120
 # Seconds: a larger number in a file is not a time.
 _LONGEST_TIME = 1e7
+_CHANGED = (
+    "In the repro below, a secret or a personal path was replaced. "
+    "What was verified is the script before that: as it stands here, it was not run."
+)
 _MARKED = "From the program as it was given. Frames that only pass calls on are left out; `>` marks the frame that raises."
 
 
@@ -26,7 +30,8 @@ def blocks(section: Section, index: int, of: int) -> list[Block]:
     """The blocks of `section`, the request with that `index` (from 0) among `of`, in their order."""
     result = section.result
     numbered = f"{index + 1}. " if of > 1 else ""
-    made = [whole((HEADING, index), f"### {numbered}{_title(section)}"), whole((FAILURE, index), _failure(section))]
+    changed = f"\n\n{_CHANGED}" if section.repro is not None and section.repro_altered else ""
+    made = [whole((HEADING, index), f"### {numbered}{_title(section)}{changed}"), whole((FAILURE, index), _failure(section))]
     if section.repro is not None:
         made.append(_repro(section, index))
     if result is not None:

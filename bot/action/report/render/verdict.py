@@ -52,4 +52,6 @@ def title(section: Section) -> str:
     if said == "flaky":
         words += f", {number(result.verification.same)} of {number(result.verification.runs)}"
     other = ["another failure than CI's"] if is_another(section) else []
+    if said in FAILED_HERE and section.repro is not None and section.repro_altered:
+        other.append("shown with changes")
     return ", ".join([words, *other, *([_ENDED[result.ended_by]] if result.ended_by in _ENDED else [])])

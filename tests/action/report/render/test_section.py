@@ -66,6 +66,8 @@ def test_a_heading_comes_before_a_repro() -> None:
         ({"result": None}, "There is no result. The job may not have started"),
         ({"repro": None}, "Not repeated here: the result says minimized, but holds no repro that fails."),
         ({"unkept": "PUT: 422 no"}, "Not kept for good, which takes the secret `durable-token`: `PUT: 422 no`."),
+        ({"repro_altered": True}, "What was verified is the script before that: as it stands here, it was not run."),
+        ({"repro_altered": True}, "### Minimized, shown with changes"),
         ({"altered": True}, "Secrets or personal paths in the texts above were replaced."),
         ({"traceback": "Traceback\n  x"}, "<details><summary>Traceback</summary>"),
         ({"log": "the end"}, "<details><summary>The end of its log</summary>"),

@@ -40,6 +40,9 @@ def test_titles() -> None:
     assert title(Section(request=reports.request())) == "Could not be minimized"
     assert title(section(ended_by="budget")) == "Minimized, stopped at the time limit"
     assert title(section(status="flaky", verification={"runs": 3, "same": 1, "eager": "passes"})) == "Flaky, 1 of 3"
+    changed = section(ended_by="budget").model_copy(update={"repro_altered": True})
+    assert title(changed) == "Minimized, shown with changes, stopped at the time limit"
+    assert title(section(status="error").model_copy(update={"repro_altered": True})) == "Could not be minimized"
 
 
 @pytest.mark.parametrize(
