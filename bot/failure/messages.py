@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 MAX_MESSAGE = 500  # characters of a normalized message
 MAX_WORDS = 200  # characters of a message as it is shown to people
@@ -18,6 +18,7 @@ _MAX_LINE = 4_000
 _MOST_PASSES = 8
 _MOST_COLONS = 3  # lines that are shown for the colon before each of them
 _MOST_LISTED = 5  # lines of a list that are shown
+_MOST_BRACKETED = 20  # lines that are shown for the bracket at the end of the first
 
 _QUOTES = {0x2018: "'", 0x2019: "'", 0x201C: '"', 0x201D: '"'}
 
@@ -67,6 +68,8 @@ _NAMES_NO_ERROR = "".join(rf"(?<!\b{word}{link})" for word in ("status", "code",
 _SET = re.compile(r"\{([^{}]*)\}")
 _ADDRESS = re.compile(r"\b0x[0-9a-fA-F]+\b")
 _GOES_ON = (":", ")!")  # "Something failed:" alone names no bug
+_PARENTHESIS = re.compile(r"[()]")
+_OPENS, _CLOSES = "([{", ")]}"
 _LISTED = re.compile(r"\s*(?:[-*\u2022]\s+)?")  # before what a list has in each of its lines
 _IMPORTED = re.compile(r"\s*Failed to import [^\n]*\n\s*(\w+): ([^\n]*)")
 
@@ -130,16 +133,29 @@ _PATH, _HINT = (next(rule for rule in NORMALIZATION if rule.name == name) for na
 
 
 def _collapse(text: str) -> str:
-    """`Name(...)` in place of each dump of a tensor, a node or a buffer."""
+    """`Name(...)` in place of each dump of a tensor, a node or a buffer. One that does not end takes only its line."""
     out: list[str] = []
     at = 0
-    while found := _DUMPED.search(text, at):
+    found = _DUMPED.search(text)
+    ends = _closed(text, found.start()) if found else {}
+    while found:
         out += [text[at : found.end()], "...)"]
-        depth, at = 1, found.end()
-        while at < len(text) and depth:
-            depth += {"(": 1, ")": -1}.get(text[at], 0)
-            at += 1
+        end = ends.get(found.end() - 1, text.find("\n", found.end()))
+        at = end if end >= 0 else len(text)
+        found = _DUMPED.search(text, at)
     return "".join(out) + text[at:]
+
+
+def _closed(text: str, start: int) -> dict[int, int]:
+    """Maps the place of each opening parenthesis from the index `start` on to the place behind the one that closes it, if one does."""
+    opened: list[int] = []
+    closed: dict[int, int] = {}
+    for found in _PARENTHESIS.finditer(text, start):
+        if found[0] == "(":
+            opened.append(found.start())
+        elif opened:
+            closed[opened.pop()] = found.end()
+    return closed
 
 
 def normalize(text: str) -> str:
@@ -232,7 +248,9 @@ def _said(message: str) -> str:
 
 
 def told(lines: Sequence[str]) -> str:
-    """The first of the `lines` of a message. If that ends in a colon, the next one too, with the rest of the list that it begins."""
+    """The first of the `lines` of a message. If that ends in a colon, the next one too, with the rest of the list that it begins; if it
+    ends in an opening bracket, all up to the one that closes it."""
+    lines = _bracketed(lines)
     said = list(lines[:1])
     while len(said) < min(len(lines), _MOST_COLONS + 1) and said[-1].rstrip().endswith(_GOES_ON):
         said.append(lines[len(said)])
@@ -244,6 +262,18 @@ def told(lines: Sequence[str]) -> str:
     return " ".join([*(line.strip() for line in before), "; ".join([*(item.rstrip(".,;") for item in items[:-1]), *items[-1:]])])
 
 
+def _bracketed(lines: Sequence[str]) -> Sequence[str]:
+    """The `lines`, with the first one whole if it ends in an opening bracket that a later one closes."""
+    if not lines or not lines[0].rstrip().endswith(tuple(_OPENS)):
+        return lines
+    depth = 0
+    for count, line in enumerate(lines[:_MOST_BRACKETED], 1):
+        depth += sum((letter in _OPENS) - (letter in _CLOSES) for letter in line)
+        if depth <= 0:
+            return [" ".join(part.strip() for part in lines[:count]), *lines[count:]]
+    return lines
+
+
 def _leads(line: str) -> str:
     """What comes before the words of a line: its indentation, and the mark of a list."""
     found = _LISTED.match(line)
@@ -253,10 +283,18 @@ def _leads(line: str) -> str:
 def _lines(name: str, message: str) -> list[str]:
     """The lines of a message that say what is wrong."""
     lines = [line for line in _said(message).split("\n") if line.strip() and not _TARGET.match(line) and not _EXPLANATION.match(line)]
-    return lines[-1:] if name in _TRITON_ERRORS else lines  # Triton quotes the kernel's source first
+    if name in _TRITON_ERRORS:
+        return lines[-1:]  # Triton quotes the kernel's source first
+    return list(dropwhile(lambda line: _says_nothing(line) and not line.rstrip().endswith(tuple(_OPENS)), lines)) or lines[:1]
+
+
+def _says_nothing(line: str) -> bool:
+    """Whether a line consists of signs, like one that underlines another."""
+    return not any(map(str.isalnum, line))
 
 
 def _headline(name: str, message: str) -> list[str]:
     """The first line of a message that says anything, together with the next one if it ends in a colon."""
     lines = _lines(name, message)
+    lines = list(dropwhile(_says_nothing, lines)) or lines[:1]  # a bracket names no bug
     return lines[: 2 if lines and lines[0].rstrip().endswith(_GOES_ON) else 1]

@@ -86,6 +86,13 @@ def test_a_message_that_begins_with_what_was_executed_is_no_note() -> None:
         ("RuntimeError", "These are gone (2)!\n- op1.\n- op2\nadvice", "These are gone (2)! op1; op2"),
         ("RuntimeError", "Something failed:\n  op12\n  target: aten.foo\nSet TORCH_LOGS=x", "Something failed: op12"),
         ("RuntimeError", "It ended in:", "It ended in:"),
+        ("KeyError", "no such keys {\n  'a': 1,\n  'b': [\n    2],\n} of x\nmore", "no such keys { 'a': 1, 'b': [ 2], } of x"),
+        ("KeyError", "{\n  'code': 3\n}", "{ 'code': 3 }"),
+        ("KeyError", "these [\n  'a']:\n  b\nmore", "these [ 'a']: b"),
+        ("KeyError", "it was cut off {\n  'a': 1", "it was cut off {"),
+        ("ValueError", "before a View( or after it\nmore", "before a View(...)"),
+        ("ValueError", "=====\nit broke\n=====", "it broke"),
+        ("ValueError", "=====", "====="),
         ("CppCompileError", "C++ compile error\n\nOutput:\n/tmp/c1.cpp:3:5: error: 'sin7' was not declared", "'sin7' was not declared"),
         ("KeyError", "x" * 999, "x" * MAX_WORDS),
         ("", "", ""),
@@ -99,6 +106,20 @@ def test_what_a_list_goes_on_with_does_not_tell_two_failures_apart() -> None:
     """A smaller program may have fewer of what is listed."""
     assert essence("RuntimeError", "These are gone:\n  a:\n    b") == essence("RuntimeError", "These are gone:\n  a:\n    c") != ""
     assert essence("RuntimeError", "These are gone:\n  a\n  b") == essence("RuntimeError", "These are gone:\n  a") != ""
+
+
+@pytest.mark.parametrize("begins", ["{", "[", "----", "  ("])
+def test_a_line_of_signs_names_no_bug(begins: str) -> None:
+    one, other = (essence("RuntimeError", f"{begins}\n  {said}\n") for said in ("'lowering': x", "'schedule': y"))
+    assert one != other
+    assert essence("RuntimeError", begins) == begins.strip(), "if there is nothing else"
+
+
+def test_a_dump_that_does_not_end_takes_only_its_line() -> None:
+    said = "no FakeTensor(..., size=(2, 3)\nExplanation: it is gone"
+    assert essence("Unsupported", said) == "no FakeTensor(...)\nit is gone"
+    whole = "no FakeTensor(..., size=(2,\n  3)) here\nExplanation: it is gone"
+    assert essence("Unsupported", whole) == "no FakeTensor(...) here\nit is gone"
 
 
 @given(st.text(), st.text())
