@@ -67,7 +67,6 @@ class Search:
     def __post_init__(self) -> None:
         self.oracle = self.new_oracle()  # knows the script that is being reduced, and in the end the result
         self._start: tuple[Start, Begun] | None = None
-        self._queries = 0  # of the search before this one
         self._errors: dict[tuple[str, bool], Localized] = {}  # by script, and whether only the beginning was wanted
 
     def begin(self) -> Start | None:
@@ -241,8 +240,9 @@ class Search:
         try:
             reduced = self.trail.past_slips(reduce, first, oracle.reject)
         except SyntaxError as error:  # valid Python, but the parsing library rejects it
-            self.progress.say(f"the script cannot be taken apart: {error}")
-            return replace(self.trail.best or first, fixed_point=True)
+            said = f"the script cannot be taken apart: {error}"
+            self.progress.say(said)
+            return replace(self.trail.best or first, fault=said)
         neighbors = nearest_passing(reduced.text, reduced.refused, lambda one: oracle.ask(Candidate(one, "nearest", ())))
         return replace(first.step(reduced.text), fixed_point=reduced.fixed_point, neighbors=neighbors)
 
@@ -341,7 +341,6 @@ class Search:
         """Reduce the script as well; returns the shorter of the two results, and `oracle` is the one that knows it."""
         self.progress.step("the script is shorter than what came of its graph: reducing it as well")
         oracle = self.oracle
-        self._queries = oracle.ledger.queries
         self.oracle = self.new_oracle()
         of_source: SearchResult | None = None
         try:
@@ -372,13 +371,11 @@ class Search:
             own_words=own_words,
             control_may_end_later=answer.control_ended_later,
         )
-        ledger = oracle.ledger
-        ledger.queries, ledger.memo_hits = self._queries, 0
 
         def on_answer(candidate: Candidate, verdict: Verdict) -> None:
             best = self.trail.best
             size = lines(best.text) if best is not None else 0
-            self.progress.update(f"{candidate.origin}: {verdict.value}; {ledger.queries} queries, {size} lines")
+            self.progress.update(f"{candidate.origin}: {verdict.value}; {oracle.ledger.queries} queries, {size} lines")
 
         self.oracle = oracle.narrowed(criterion, begun.plan, jobs=self.options.jobs or 1, on_answer=on_answer)
         first = replace(start, reference=reference, rule=self._rule())

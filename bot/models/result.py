@@ -60,15 +60,19 @@ class InputTaken(Model):
 class Reduction(Model):
     """How much smaller the program became. `ops_before` and `ops_after` are null in the stage `source`."""
 
-    ops_before: int | None = None
-    ops_after: int | None = None
-    lines_before: int = 0
-    lines_after: int = 0
-    input_elements_before: int | None = None
-    input_elements_after: int | None = None
-    queries: int = 0
-    memo_hits: int = 0
-    seconds: float = 0.0
+    ops_before: int | None = Field(default=None, description="operations that compute something, of the graph that failed")
+    ops_after: int | None = Field(default=None, description="the same, of the repro's graph")
+    lines_before: int = Field(
+        default=0, description="of the program and the modules of its project, without comments and empty ones; 0 if they are not known"
+    )
+    lines_after: int = Field(default=0, description="the same, of the repro")
+    input_elements_before: int | None = Field(default=None, description="of all inputs and constants of the graph that failed")
+    input_elements_after: int | None = Field(default=None, description="the same, of the repro's graph")
+    queries: int = Field(
+        default=0, description="programs that were tried to find a start, to reduce it, and for the evidence; lines of `reduction.jsonl`"
+    )
+    memo_hits: int = Field(default=0, description="questions whose answer was known from before, so that nothing was run")
+    seconds: float = Field(default=0.0, description="of the search alone, as in `timing`")
 
 
 class Timing(Model):
@@ -162,11 +166,11 @@ class Result(Model):
 
     schema_: int = Field(default=1, alias="schema", serialization_alias="schema")
     status: Status
-    ended_by: EndedBy = "fixed_point"
+    ended_by: EndedBy = Field(default="fixed_point", description="fixed_point: neither the budget nor an interruption cut it off")
     stage: Stage | None = None
     compile_only: bool = False
     machine_fault: str | None = None
-    reason: str | None = Field(default=None, description="for people: why it is not minimized")
+    reason: str | None = Field(default=None, description="for people: why it is not minimized, or what was not found out about a repro")
     signature: Signature | None = None
     reduction: Reduction = Reduction()
     timing: Timing = Timing()
@@ -178,7 +182,10 @@ class Result(Model):
     exported_program: ExportedProgram | None = None
     files: Files = Files()
     input: InputTaken | None = None
-    reason_code: ReasonCode | None = Field(default=None, description="why it is not minimized; null if it is")
+    reason_code: ReasonCode | None = Field(
+        default=None,
+        description="why it is not minimized; null if it is, if a search that ended left nothing smaller, and after an interruption",
+    )
 
     @property
     def exit_status(self) -> int:

@@ -32,7 +32,8 @@ class Row:
     """One program under `cases/` and its result.
 
     `original` is how the program fails without us (a regex on its output; None: it ends well, and only a comparison shows
-    the failure). `repro` is how the repro fails. `stage` may name alternatives with `|`. `ops` is the most that may be left, `queries` the most that may be asked.
+    the failure). `repro` is how the repro fails. `stage` may name alternatives with `|`. `ops` is the most that may be left, `queries` the most that may
+    be asked once the search has its start.
     """
 
     case: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -85,7 +86,10 @@ def is_as_said(row: Row, answer: Answer) -> None:
 
     if row.ops is not None and result["stage"] != "source":
         assert reduction["ops_after"] <= row.ops, answer.described()
-    assert row.queries is None or reduction["queries"] <= row.queries, answer.described()
+    if row.queries is not None:
+        asked = [json.loads(line)["pass"] for line in (answer.directory / "reduction.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert reduction["queries"] == len(asked), answer.described()
+        assert sum(not origin.startswith("start:") for origin in asked) <= row.queries, answer.described()
     assert reduction["lines_after"] == code_lines(text)
     assert code_lines(text) <= row.most_lines, answer.described()
     code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("#"))

@@ -279,3 +279,28 @@ def test_a_script_that_ends_well_is_not_reduced_beside_its_graph(
     found.begin()
     found.run()
     assert ("reducing it as well" in capsys.readouterr().err) == script_too
+
+
+def test_no_query_is_forgotten(search: Callable[..., tuple[Search, Asked]]) -> None:
+    """`reduction.jsonl` has a line for each, those that looked for the start and those of a search before this one too."""
+    found, oracle = search(needs="Repro()", held=after_sines(20), oracle=Settled)
+    found.reproduction = replace(found.reproduction, original=f"{SCRIPT}\n")
+    assert isinstance(oracle, Settled)
+    oracle.ledger.queries, oracle.ledger.memo_hits = 5, 2
+    found.begin()
+    found.run()
+    assert (oracle.ledger.queries, oracle.ledger.memo_hits) == (5, 2)
+
+
+def test_a_script_that_cannot_be_taken_apart_is_not_said_to_be_at_its_smallest(
+    search: Callable[..., tuple[Search, Asked]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rejects(*_: object, **__: object) -> None:
+        raise SyntaxError("no such statement")
+
+    monkeypatch.setattr("bot.engine.search.reduce_source", rejects)
+    found, _ = search(needs="loader()", oracle=Settled)
+    assert found.begin() is None
+    result = found.run()
+    assert (result.text, result.fixed_point) == (SCRIPT, False)
+    assert result.fault == "the script cannot be taken apart: no such statement"

@@ -103,7 +103,8 @@ def _control(result: Result) -> str:
     if eager == "passes":
         return "raises, as it should" if kind is Kind.NO_RAISE else "passes"
     if eager == "fails":
-        return "does not raise either" if kind is Kind.NO_RAISE else "fails as well"
+        # the control may also call no compiler, or raise another error
+        return "does not raise what it should" if kind is Kind.NO_RAISE else "does not pass"
     return "not run"
 
 
@@ -118,7 +119,8 @@ def reduction(result: Result) -> str:
     spent = [("capture", timing.capture), ("search", timing.search), ("verification", timing.verification), ("evidence", timing.evidence)]
     in_vain = result.status in ("error", "not_reproduced") and not result.files.repro and result.ended_by == "fixed_point"
     until = "with no result" if in_vain else ended[result.ended_by]
-    tried = f"{number(reduced.queries)} programs tried in {number(float(reduced.seconds))} s, {until}"
+    programs = f"{number(reduced.queries)} {'program' if reduced.queries == 1 else 'programs'} tried"
+    tried = f"{programs}; the search took {number(float(reduced.seconds))} s, {until}"
     known = f"; {number(reduced.memo_hits)} {'answer was' if reduced.memo_hits == 1 else 'answers were'} known from before"
     rows = [
         f"- {tried}{known if reduced.memo_hits else ''}",

@@ -410,4 +410,4 @@ def test_what_was_stopped(told: dict[str, Any], said: str) -> None:
 )
 def test_a_reduction_without_a_repro_was_no_reduction_to_the_end(repro: str | None, ended_by: EndedBy, said: str) -> None:
     result = Result(status="error", ended_by=ended_by, reduction=Reduction(queries=7, seconds=3), files=Files(repro=repro))
-    assert facts.reduction(result).splitlines()[0] == f"- 7 programs tried in 3.0 s, {said}"
+    assert facts.reduction(result).splitlines()[0] == f"- 7 programs tried; the search took 3.0 s, {said}"
