@@ -23,13 +23,14 @@ from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.verify import at_once, candidates_at_once
 from bot.engine.excerpt import shown
 from bot.engine.explain import Explainer
+from bot.engine.header import with_header
 from bot.engine.options import Ended, Options
 from bot.engine.package_code import first_that_fails
 from bot.engine.progress import Progress
 from bot.engine.proof import Prover
 from bot.engine.reproduce import Intake
 from bot.engine.search import Search
-from bot.engine.state import Ending, Findings, Proof, Reproduction, SearchResult, result_of, resumed, with_header
+from bot.engine.state import Ending, Findings, Proof, Reproduction, SearchResult, result_of, resumed
 from bot.engine.taken import taken, unreadable
 from bot.engine.time_split import ASK_SHARE, enough, keeping_for_proof, of_first_runs, reserve
 from bot.engine.trail import Trail
@@ -154,7 +155,7 @@ class Job:
             said = self._found.reason_if_unverified(unlike, runs) if status == "error" else None
             fault = self._found.search.fault if self._found.search else ""
             code: ReasonCode | None = "internal" if fault and status == "reproduced" else self._found.code(status)
-            return Ending(status, reason=said or fault or None, code=code)
+            return Ending(status, reason=said or fault or self._found.unreduced(status), code=code)
         except Ended as end:
             self._fall_back()
             return Ending(end.status, reason=end.reason, machine_fault=end.machine_fault, code=end.code)
@@ -170,11 +171,12 @@ class Job:
             broken = said if isinstance(error, (PoolError, NoSandbox)) else "the disk is full" if error.errno in FULL else None
             return Ending("error", reason=said, machine_fault=broken, code="machine_fault" if broken else "internal")
         except Exception as error:  # noqa: BLE001 - our own fault: the traceback belongs into the log, one sentence to the user
+            proven = self._found.status(runs) != "error"
             self._fall_back()
             self.space.keep_traceback()
             status = self._found.status(runs)  # what is proven stays proven
             said = f"torch-minify itself failed: {type(error).__name__}: {error}"
-            return Ending(status, reason=said, code=None if status == "minimized" else "internal")
+            return Ending(status, reason=said, code=self._found.code(status) if proven else None if status == "minimized" else "internal")
 
     def _made(self) -> Maker:
         """What every process of the job finds: bytecode right away, as three at a time import torch, and what C++ compiles begin with."""

@@ -56,7 +56,7 @@ class Prover:
             found = self._verified(self.python, text, result.rule, runs)
             same, eager, differences = found.same, found.eager, found.differences
             if 0 < same < runs < FLAKY_RUNS:
-                more = self._verified(self.python, text, result.rule, FLAKY_RUNS - runs)
+                more = self._verified(self.python, text, result.rule, FLAKY_RUNS - runs, before=runs)
                 # a control that fails only sometimes fails; what it showed comes last, as the reason
                 before, last = (more, found) if eager == "fails" else (found, more)
                 runs, same, eager, differences = FLAKY_RUNS, same + more.same, last.eager, before.differences + last.differences
@@ -64,7 +64,9 @@ class Prover:
             raise Ended("error", "machine_fault", f"the repro could not be run: {error}", machine_fault=error.fault) from error
         facts = VerificationFacts(runs=runs, same=same, eager=eager, instead_of_float64=found.instead_of_float64, rule=result.rule)
         shown = next((one for one in found.signatures if one is not None and self.failure.same_across_forms(one)), None)
-        return Proof(text, facts, differences, shown=shown)
+        first, *others = found.signatures or (None,)
+        steady = first is not None and not same and all(other is not None and first.same_across_forms(other) for other in others)
+        return Proof(text, facts, differences, shown=shown, instead=first if steady else None)
 
     def elsewhere(self, text: str, rule: Rule, python: str) -> Elsewhere:
         """What the script `text` does under the interpreter `python`, compared under `rule`: one fresh run and its control.
@@ -124,9 +126,12 @@ class Prover:
             raise
         return (steps[index], proof) if proof.rate > found.rate else None
 
-    def _verified(self, python: str, text: str, rule: Rule, runs: int, cache: Path | None = None) -> verify.Verification:
+    def _verified(
+        self, python: str, text: str, rule: Rule, runs: int, cache: Path | None = None, *, before: int = 0
+    ) -> verify.Verification:
         launch, script = self._launch(python, text)
-        return verify.verify(launch, script, verify.Expected(self.failure, rule, self.limit), runs, cache_dir=cache, budget=self.budget)
+        expected = verify.Expected(self.failure, rule, self.limit)
+        return verify.verify(launch, script, expected, runs, cache_dir=cache, budget=self.budget, before=before)
 
     def _launch(self, python: str, text: str) -> tuple[Launch, Path]:
         script = Path(tempfile.mkdtemp(dir=self.scratch)) / "repro.py"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -28,14 +27,9 @@ from bot.models.result import (
 from bot.reduce.graph.form import Program
 from bot.reduce.graph.printer.script import lines, render
 from bot.reduce.graph.printer.tensors import embed_blobs
-from bot.workflow_commands import visible
 
 # A repro with this many lines is not long.
 FEW_LINES = 20
-# Where a message names a line of the repro: `repro.py:12`, or the file's name followed by `line 12` or `line number: 12`.
-_OWN_LINE = re.compile(r"(\brepro\.py(?::|\b(?:(?!\.py\b).)*?\bline(?: number:)? ))(\d+)")
-# The packages whose versions a repro's header names.
-_NAMED = ("torch", "triton", "python")
 # An error this many times as large as eager's leaves no doubt.
 _DOUBTFUL = 10
 # A query may take this many times as long as the program; more if that compiled kernels in a pool of processes, as queries do not.
@@ -140,18 +134,19 @@ class SearchResult:
 @dataclass(frozen=True)
 class Proof:
     """What fresh processes showed about `text`. `differences`: a line for each run that was not the same. `seconds` is the time they took.
-    `shown`: the failure of the first run that was the same; None if it is not known."""
+    `shown`: the failure of the first run that was the same; None if it is not known. `instead`: the other failure that all showed."""
 
     text: str
     facts: VerificationFacts
     differences: tuple[str, ...] = ()
     seconds: float = 0.0
     shown: Signature | None = None
+    instead: Signature | None = None
 
     @property
     def rate(self) -> float:
-        """The share of the runs in which the failure showed; 0 if it also shows without the compiler."""
-        return self.facts.same / self.facts.runs if self.facts.runs and self.facts.eager != "fails" else 0.0
+        """The share of the runs in which the failure showed; 0 if the eager control did not pass."""
+        return self.facts.same / self.facts.runs if self.facts.runs and self.facts.eager == "passes" else 0.0
 
     @property
     def holds(self) -> bool:
@@ -210,11 +205,14 @@ class Findings:
 
     def is_smaller(self) -> bool:
         """Whether the repro is strictly smaller than the input: its lines or, in a graph form, its operations or lines became fewer, and
-        nothing else grew. A graph form of up to `FEW_LINES` lines is read at a glance, however short the program was."""
+        nothing else grew. A graph form of up to `FEW_LINES` lines is read at a glance, however short the program was. If the program's text
+        is not known, its graph tells: fewer operations, or as many with smaller inputs."""
         if self.search is None or self._text is None:
             return False
         if self.original is None:
-            return True
+            graphs = [program.graph for program in (self.search.program, self.search.start) if program is not None]
+            after, *before = [(graph.ops, graph.input_elements) for graph in graphs] or [(0, 0)]
+            return before > [after]
         reduced = self.reduction()
         shorter = reduced.lines_after < reduced.lines_before
         if reduced.ops_before is None or reduced.ops_after is None:
@@ -229,7 +227,7 @@ class Findings:
     def status(self, runs: int) -> Status:
         """The status by the fresh runs, of which `runs` have to fail alike."""
         proof = self.verification
-        if not proof.runs or proof.eager == "fails":
+        if not proof.runs or proof.eager != "passes":
             return "error"
         if 0 < proof.same < proof.runs:
             return "flaky"
@@ -255,30 +253,52 @@ class Findings:
         search = self.search
         return search is not None and search.reference is None and not (search.fixed_point or search.fault or self.verification.same)
 
+    @property
+    def lets_nothing_through(self) -> bool:
+        """Whether the program does not end with its failure, and each form of it was seen not to fail that way either."""
+        search, given = self.search, self.reproduction
+        if search is None or given is None or given.capture.ended is None or self.verification.same:
+            return False
+        return search.reference is None and search.fixed_point and not search.fault
+
+    def unreduced(self, status: Status) -> str | None:
+        """Why nothing of a script was tried to be removed, if fresh runs left it with this `status`; None if something was."""
+        search = self.search
+        if status not in ("reproduced", "flaky") or search is None or search.reference is not None or not search.fixed_point:
+            return None
+        return "it failed in fresh processes, but in none of those that would have reduced it, so nothing was tried to be removed"
+
     def code(self, status: Status) -> ReasonCode | None:
         """The reason code for what the proof left with this `status`; None if that needs none."""
         if status == "error":
-            return "budget" if self.never_began else "internal"
+            return "budget" if self.never_began else "not_understood" if self.lets_nothing_through else "internal"
         return "flaky" if status == "flaky" else None
 
     def unlike(self, *, by_command: bool) -> str:
         """How the fresh runs, or their control, differed from the failure of the program, which is run `by_command` or not."""
-        seen = self.verification
+        seen, instead = self.verification, self.proof.instead if self.proof else None
         if self.never_began:
             said = (
                 "out of time before a form of the program was found that fails alone (a longer --budget gives it more); its script, alone"
             )
         elif seen.same:
             said = f"{seen.same} of {seen.runs} fresh processes failed in the same way, but the compiler is not shown to be the cause"
+        elif self.lets_nothing_through:
+            said = (
+                "the program does not end with its failure (it catches the exception, or loses only a thread or a process to it), and no"
+                " form of it that does was found; its script, alone"
+            )
         elif by_command and (self.search is None or self.search.reference is None):
             said = "the command fails here, but not the script that calls its test alone"
+        elif instead is not None:
+            said = f"{seen.runs} of {seen.runs} fresh processes failed, but each in one other way ({instead.line()})"
         else:
             said = "fresh processes did not show the same failure"
         return f"{said}: {self.proof.differences[-1] if self.proof and self.proof.differences else ''}"
 
     def reason_if_unverified(self, reason: str, runs: int) -> str | None:
         """`reason`, unless at least `runs` fresh runs failed alike and the eager control passed."""
-        return None if self.verification.same >= runs and self.verification.eager != "fails" else reason
+        return None if self.verification.same >= runs and self.verification.eager == "passes" else reason
 
     def ended_by(self, clock: EndedBy, *, proven: bool = True) -> EndedBy:
         """What ended the search, or kept its result from being `proven`; the `clock` says "fixed_point", or what cut it off."""
@@ -368,19 +388,3 @@ def resumed(earlier: Result | None, result: Result) -> Result:
         return earlier  # that one was complete
     changed = {name: getattr(result, name) for name in ("status", "ended_by", "reason", "machine_fault", "reason_code")}
     return earlier.model_copy(update=changed)
-
-
-def with_header(text: str, failure: Signature, facts: VerificationFacts, versions: Mapping[str, str], nearness: str = "") -> str:
-    """The script `text` below the header comments of a repro: its `failure`, the `versions`, what fresh runs showed (`facts`), and the
-    `nearness` of a reproduction. Line numbers of the script in the failure take the header into account."""
-    header = [
-        " ".join(visible(failure.line()).splitlines()),
-        ", ".join(f"{name} {versions[name]}" for name in _NAMED if versions.get(name)),
-        f"failed in {facts.same} of {facts.runs} fresh processes",
-    ]
-    if nearness:
-        header.append(nearness)
-    if arch := versions.get("cuda_arch"):
-        header.append(f"compile-only, no GPU was used: compiled for sm_{arch}")
-    header[0] = _OWN_LINE.sub(lambda named: f"{named[1]}{int(named[2]) + len(header)}", header[0])
-    return "".join(f"# {line}\n" for line in header) + text

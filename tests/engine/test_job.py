@@ -196,3 +196,24 @@ def test_what_is_proven_stays_proven_whatever_becomes_of_its_explanation(
     written = Result.model_validate_json((script.parent / "out" / "result.json").read_text())
     assert written.model_copy(update={"timing": result.timing}) == result
     assert capsys.readouterr().out.startswith("# exception in dynamo: KeyError: no\n")
+
+
+@pytest.mark.parametrize(("same", "text", "status", "code"), [(1, LEFT, "flaky", "flaky"), (3, "g()\nf()\n", "reproduced", None)])
+def test_a_fault_of_ours_after_the_proof_is_not_its_reason(
+    script: Path, monkeypatch: pytest.MonkeyPatch, same: int, text: str, status: str, code: str | None
+) -> None:
+    """The search had come to its end, and how often the repro fails was counted."""
+
+    def breaks(*_: object) -> None:
+        raise RuntimeError("no such thing")
+
+    def proof(_: Prover, found: SearchResult, runs: int) -> Proof:
+        return Proof(found.final(), VerificationFacts(runs=runs, same=same, eager="passes"))
+
+    monkeypatch.setattr(Explainer, "of", breaks)
+    monkeypatch.setattr(Prover, "proof", proof)
+    monkeypatch.setattr(job, "at_once", lambda _: 1)
+    monkeypatch.setattr(ShortSearch, "run", lambda _: SearchResult(Stage.SOURCE, text, Rule(), reference=FAILURE, fixed_point=True))
+    result = run(script)
+    assert (result.status, result.reason_code, result.ended_by) == (status, code, "fixed_point")
+    assert result.reason == "torch-minify itself failed: RuntimeError: no such thing"

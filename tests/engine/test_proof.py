@@ -205,3 +205,23 @@ class TestElsewhere:
         monkeypatch.setattr(interpreter, "facts_of", lambda *_: {"python": "3.13.1", "error": "No module named 'torch'"})
         found = prover().elsewhere("pass", Rule(), "/other")
         assert (found.same, found.said) == (False, "could not be run: No module named 'torch'")
+
+
+@pytest.mark.parametrize(("others", "steady"), [(0, True), (1, False), (2, False)])
+def test_one_other_failure_in_each_run_is_kept(
+    prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch, others: int, steady: bool
+) -> None:
+    other = FAILURE.model_copy(update={"message": "something else"})
+    seen = [(other, other, other), (other, None, other), (other, FAILURE.model_copy(update={"message": "a third"}), other)][others]
+    monkeypatch.setattr(fresh, "verify", lambda *_, **__: Verification(runs=3, same=0, eager="passes", signatures=seen))
+    assert prover().proof(step(), 3).instead == (other if steady else None)
+
+
+def test_runs_that_come_after_others_are_numbered_from_there_on(prover: Callable[..., Prover], monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = iter([None, FAILURE, *[None] * 8])
+    monkeypatch.setattr(fresh, "run_fresh", lambda *_, **__: Outcome(status="ok"))
+    monkeypatch.setattr(fresh, "run_control_fresh", lambda *_, **__: Outcome(status="ok", calls=1))
+    monkeypatch.setattr(fresh, "signature_of", lambda *_, **__: next(ended))
+    found = prover().proof(step(), 3)
+    assert (found.facts.runs, found.facts.same) == (10, 1)
+    assert found.differences == tuple(f"run {number}: did not fail" for number in (1, *range(3, 11)))

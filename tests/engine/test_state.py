@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from bot.engine.capture.region import Capture, Region, RegionRecipe, RuleUsed, nearness
+from bot.engine.header import with_header
 from bot.engine.state import (
     FEW_LINES,
     Ending,
@@ -19,7 +20,6 @@ from bot.engine.state import (
     SearchResult,
     result_of,
     resumed,
-    with_header,
 )
 from bot.failure.outcome import Outcome
 from bot.models.failure import Kind, Phase, Signature, Stage
@@ -69,6 +69,7 @@ def findings(result: SearchResult | None = None, facts: VerificationFacts = PROV
         (1, 1, "passes", "error"),  # cut short
         (2, 2, "passes", "error"),
         (10, 10, "passes", "minimized"),
+        (3, 3, "not_applicable", "error"),  # a comment would not repeat it either
     ],
 )
 def test_status(runs: int, same: int, eager: Any, status: str) -> None:
@@ -98,8 +99,23 @@ def test_smaller(change: dict[str, Any], smaller: bool) -> None:
     assert found.status(3) == ("minimized" if smaller else "reproduced")
 
 
-def test_any_script_is_smaller_than_a_command() -> None:
-    assert findings(search(program=program(3)), original=None).is_smaller()
+@pytest.mark.parametrize(
+    ("change", "smaller"),
+    [
+        ({"program": program(1)}, True),
+        ({"program": program(3, 1)}, True),
+        ({"program": program(3)}, False),
+        ({"program": program(4, 1)}, False),
+        ({"program": program(1, 9)}, True),
+        (SOURCE, False),
+    ],
+)
+def test_a_program_without_a_text_is_as_large_as_its_graph(change: dict[str, Any], smaller: bool) -> None:
+    """Of a command, nothing else is known: that nothing could be removed from its graph is no reduction."""
+    assert findings(search(**change), original=None).is_smaller() is smaller
+
+
+def test_nothing_is_not_smaller() -> None:
     assert not Findings(None).is_smaller()
 
 
@@ -386,3 +402,52 @@ def test_what_ended_the_search() -> None:
     assert Findings(None, search=end).ended_by("interrupted", proven=False) == "interrupted"
     assert Findings(None, search=replace(end, fixed_point=False)).ended_by("budget") == "budget"
     assert Findings(None, search=fault).ended_by("budget") == Findings(None, search=fault).ended_by("fixed_point") == "interrupted"
+
+
+@pytest.mark.parametrize(
+    ("ended", "search_was", "code"),
+    [
+        (None, {"fixed_point": True}, "internal"),
+        (Outcome(status="ok"), {"fixed_point": True}, "not_understood"),  # it lost a thread to it
+        (Outcome(status="ok"), {"fixed_point": True, "reference": SIGNATURE}, "internal"),  # a form failed in a worker
+        (Outcome(status="ok"), {}, "budget"),
+        (Outcome(status="ok"), {"fixed_point": True, "fault": "a worker broke"}, "internal"),
+    ],
+)
+def test_what_a_program_does_not_end_with_is_not_our_fault(
+    tmp_path: Path, ended: Outcome | None, search_was: dict[str, Any], code: str
+) -> None:
+    given = reproduction(tmp_path)
+    given = replace(given, capture=given.capture.model_copy(update={"ended": ended}))
+    found = findings(search(**search_was), VerificationFacts(runs=3, same=0, eager="passes"), reproduction=given)
+    assert found.proof is not None
+    found = replace(found, proof=replace(found.proof, differences=("run 3: did not fail",)))
+    assert found.code(found.status(3)) == code
+    said = found.unlike(by_command=True)
+    assert ("loses only a thread" in said) == (code == "not_understood")
+    assert said.endswith(": run 3: did not fail")
+
+
+def test_a_program_that_fails_steadily_in_another_way_is_told_so() -> None:
+    """It did not end when it was captured, say, and raises in each fresh process."""
+    proof = Proof("text", VerificationFacts(runs=3, same=0, eager="passes"), ("run 3: kind exception, not hang",), instead=SIGNATURE)
+    said = Findings(None, proof=proof).unlike(by_command=False)
+    assert said == (
+        "3 of 3 fresh processes failed, but each in one other way (exception in inductor_lowering: InductorError: KeyError: 7):"
+        " run 3: kind exception, not hang"
+    )
+
+
+@pytest.mark.parametrize(
+    ("search_was", "same", "told"),
+    [
+        ({"fixed_point": True}, 3, True),
+        ({"fixed_point": True}, 2, True),
+        ({"fixed_point": True}, 0, False),  # the status says more
+        ({"fixed_point": True, "reference": SIGNATURE}, 3, False),
+        ({}, 3, False),  # the time was over before
+    ],
+)
+def test_what_was_not_tried_to_be_removed_is_told(search_was: dict[str, Any], same: int, told: bool) -> None:
+    found = findings(search(program=program(3), **search_was), VerificationFacts(runs=3, same=same, eager="passes"))
+    assert (found.unreduced(found.status(3)) is not None) is told

@@ -147,7 +147,14 @@ def left_open(script: Path) -> str:
 
 
 def verify(
-    launch: Launch, script: Path, expected: Expected, runs: int, *, cache_dir: Path | None = None, budget: Budget | None = None
+    launch: Launch,
+    script: Path,
+    expected: Expected,
+    runs: int,
+    *,
+    cache_dir: Path | None = None,
+    budget: Budget | None = None,
+    before: int = 0,
 ) -> Verification:
     """Run the script in fresh processes, and its eager control once, and compare with the expected failure across forms.
 
@@ -163,6 +170,7 @@ def verify(
         runs: How many times the script is run.
         cache_dir: The first run's compile directory; without one it starts cold.
         budget: Ends the runs when it is cancelled.
+        before: How many runs came before these, which are numbered from there on.
 
     Raises:
         Interrupted: `budget` was cancelled, or was over before the runs were.
@@ -218,7 +226,9 @@ def verify(
         eager, why = _judged(ended, outcomes[0], script, expected)
     signatures = [signature_of(outcome, script=script.name) for outcome in outcomes]
     differences = [
-        f"run {number}: {said}" for number, signature in enumerate(signatures, 1) if (said := difference(expected.signature, signature))
+        f"run {number}: {said}"
+        for number, signature in enumerate(signatures, before + 1)
+        if (said := difference(expected.signature, signature))
     ]
     return Verification(
         runs=runs,
