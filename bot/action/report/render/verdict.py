@@ -27,6 +27,8 @@ def doubt(section: Section) -> str | None:
             return f"the result says {result.status}, but its repro is not proven: that takes {needed}"
     if result.status == "flaky" and (not 0 < proof.same < proof.runs or section.repro is None):
         return "the result says flaky, but does not show how often the repro failed"
+    if result.status == "flaky" and proof.eager != "passes":
+        return "the result says flaky, but not that its repro passes without the compiler"
     return None
 
 

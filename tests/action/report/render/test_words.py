@@ -104,6 +104,8 @@ def test_nothing_came_back() -> None:
         {"verification": {"runs": 3, "same": 3, "eager": "not_applicable"}},
         {"signature": None},
         {"status": "flaky"},
+        {"status": "flaky", "verification": {"runs": 10, "same": 3, "eager": "fails"}},
+        {"status": "flaky", "verification": {"runs": 10, "same": 3, "eager": "not_applicable"}},
     ],
 )
 def test_what_is_not_proven_is_not_called_minimized(changes: dict[str, Any]) -> None:
