@@ -94,7 +94,7 @@ def main(
     """Print what becomes of the failure that the file `result` records for the script `repro` with the versions of torch in `ordered`, and
     between which of them that changes. `runs` and `network` are those of `recheck`; `python_of` gives the interpreter for a version.
 
-    Exit status: 0 two such versions were found, 4 the failure is in none or in all, 1 nothing can be said, 2 unusable files.
+    Exit status: 0 two such versions were found, 4 the first and the last end alike, 1 nothing can be said, 2 unusable files.
     """
     told: dict[str, Told] = {}
 
@@ -119,8 +119,11 @@ def main(
         sys.stdout.write(f"cannot_verify: {error}\n")
         return recheck.RECHECK_STATUS["cannot_verify"]
     if before is None or behind is None:
-        ends = next(told[version][0] for version in ordered if told.get(version, ("",))[0] in ("still", "fixed"))
-        sys.stdout.write(f"{'it fails' if ends == 'still' else 'it passes'} with the first and the last of these versions\n")
+        clear = [version for version in ordered if told.get(version, ("",))[0] in ("still", "fixed")]
+        ends = "the first and the last of these versions"
+        if (clear[0], clear[-1]) != (ordered[0], ordered[-1]):
+            ends = f"torch {clear[0]} and torch {clear[-1]}, {ends} of which anything can be said"
+        sys.stdout.write(f"{'it fails' if told[clear[0]][0] == 'still' else 'it passes'} with {ends}\n")
         return 4
     began = told[behind][0] == "still"
     words = ("last good", "first bad") if began else ("last bad", "first good")

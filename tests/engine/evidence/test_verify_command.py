@@ -30,7 +30,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.mark.parametrize(
     ("same", "eager", "status"),
-    [(3, "passes", 0), (2, "passes", 5), (0, "passes", 4), (3, "fails", 4), (3, "not_applicable", 4), (1, "fails", 5)],
+    [(3, "passes", 0), (2, "passes", 5), (0, "passes", 4), (3, "fails", 4), (3, "not_applicable", 4), (1, "fails", 4), (1, "passes", 5)],
 )
 def test_exit_status(files: tuple[Path, Path], monkeypatch: Any, capsys: Any, same: int, eager: Any, status: int) -> None:
     def verify(launch: Launch, script: Path, expected: fresh.Expected, runs: int) -> fresh.Verification:

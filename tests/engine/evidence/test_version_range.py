@@ -97,6 +97,11 @@ def test_what_is_between_is_named(tmp_path: Path, monkeypatch: Any, capsys: Any)
 def test_all_alike(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     status, rows = said("bb", tmp_path, monkeypatch, capsys)
     assert (status, rows[-1]) == (4, "it fails with the first and the last of these versions")
+    status, rows = said("bbbb", tmp_path, monkeypatch, capsys, missing=["0"])
+    assert (status, rows[-1]) == (
+        4,
+        "it fails with torch 1 and torch 3, the first and the last of these versions of which anything can be said",
+    )
     status, rows = said("bb", tmp_path, monkeypatch, capsys, missing=["0", "1"])
     assert (status, rows[-1]) == (1, "cannot_verify: of fewer than two of these versions anything can be said")
 
