@@ -24,10 +24,7 @@ def shown(result: Result, repro: Path, out: Path) -> str:
     resumed = result.status == "error" and result.signature is not None and result.ended_by != "fixed_point"
     hint = "; --resume goes on from here" if resumed and "--budget" not in (result.reason or "") else ""
     reason = f": {result.reason}{hint}" if result.reason else ""
-    # a program that was refused was not searched, so nothing is known to be at its end
-    searched = result.stage is not None or result.status not in ("not_reproduced", "error")
-    ended = f" (ended by: {result.ended_by})" if searched or result.ended_by != "fixed_point" else ""
-    rows.append(f"{result.status}{ended}{reason}")
+    rows.append(f"{result.status} (ended by: {result.ended_by}){reason}")
     for other in result.evidence.elsewhere:
         version = other.versions.get("torch", "no torch")
         rows.append(f"with {other.python} (torch {version}): {'the same failure' if other.same else other.said or 'another end'}")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import base64
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from bot.engine.excerpt import MOST_LINES, excerpt, shown
-from bot.models.failure import Kind, Phase, Signature, Stage
+from bot.models.failure import Kind, Phase, Signature
 from bot.models.result import Elsewhere, Evidence, Files, Result
 
 
@@ -96,11 +95,3 @@ def test_words_of_others_are_no_commands(tmp_path: Path) -> None:
     evidence = Evidence(elsewhere=(Elsewhere(python="p", same=False, said=HOSTILE, versions={"torch": HOSTILE}),))
     result = Result(status="minimized", reason=HOSTILE, culprit=HOSTILE, evidence=evidence, files=Files(repro="repro.py"))
     assert obeyed(shown(result, repro, Path("minified"))) == []
-
-
-@pytest.mark.parametrize("status", ["not_reproduced", "error"])
-def test_a_program_that_was_not_searched_came_to_no_end_of_a_search(tmp_path: Path, status: Any) -> None:
-    refused = Result(status=status, reason="why")
-    assert shown(refused, tmp_path / "repro.py", Path("out")) == f"{status}: why\nfiles: out\n"
-    searched = refused.model_copy(update={"stage": Stage.AOT})
-    assert shown(searched, tmp_path / "repro.py", Path("out")).startswith(f"{status} (ended by: fixed_point): why")
