@@ -220,7 +220,7 @@ class Judge:
         return again
 
     def run(self, question: Question, criterion: Criterion, is_cancelled: Callable[[], bool] = never) -> tuple[Outcome, Facts]:
-        """As `ended`, or, if the failure of the `criterion` is that a program does not end, as `answer`."""
+        """As `ended`, or, if the failure of the `criterion` is that a program does not end, as `answer`; `is_cancelled` as for `judge`."""
         return (self.answer if criterion.kind is Kind.HANG else self.ended)(question, is_cancelled)
 
     @property
