@@ -18,6 +18,12 @@ _FATAL = re.compile(r"(?:^|[\s.sxXFER])Fatal Python error: (?P<what>[A-Za-z ]{1,
 # Without `-v` pytest writes the file alone, and marks behind it.
 _IN_FILE = re.compile(r"^(?P<file>[^\s:]{1,500}\.py) [.sxXFER]{0,300} {0,3}Fatal Python error: ")
 _FRAME = re.compile("^  " + frame_place('(?P<path>[^"]{1,500})', r"\d+") + r" in (?P<function>\w{1,200})$")
+# The program itself, where it is none that runs others.
+_PROGRAM = re.compile(
+    "^  "
+    + frame_place(r'(?P<path>(?![^"]{0,500}(?:(?:site|dist)-packages|lib/python[\d.]{1,6}|bin)/)[^"]{1,500}\.py)', r"\d+")
+    + " in <module>$"
+)
 _SIGNALS = "|".join(CRASH_SIGNALS)
 # How a shell tells of a command of a script.
 _OF_SHELL = re.compile(
@@ -51,9 +57,11 @@ def failures(lines: list[str]) -> Iterator[Failure]:
 def _each(lines: list[str]) -> Iterator[Failure]:
     """The same, with a dump and what a shell says of it apart. Every line is read once."""
     ran, last, i = "", "", 0
+    programs = Started()
     while i < len(lines):
         line = lines[i]
         i += 1
+        programs.see(line)
         if ".py::" in line and (begun := running(line)):
             ran, last = begun, ""
         if line.startswith("$ "):
@@ -68,7 +76,9 @@ def _each(lines: list[str]) -> Iterator[Failure]:
             if fatal and fatal["what"] in CRASH_SIGNALS:
                 end, last = _end(lines, i), ""
                 inside = None if ran else _IN_FILE.match(line)
-                yield _dumped(lines[i - 1 : end], inside["file"] if inside else ran, lines[max(i - 4, 0) : i], CRASH_SIGNALS[fatal["what"]])
+                signal = CRASH_SIGNALS[fatal["what"]]
+                dumped = _dumped(lines[i - 1 : end], inside["file"] if inside else ran, lines[max(i - 4, 0) : i], signal)
+                yield dumped if dumped.test else _of_program(dumped, lines[i - 1 : end], programs)
                 i = end
         elif "(core dumped)" in line and ran:
             core = _CORE.search(line[-400:])
@@ -133,6 +143,12 @@ def _dumped(dump: list[str], ran: str, above: list[str], signal: str) -> Failure
         return Failure(ran.partition("::")[2].replace("::", ".") or ran or signal, ran, text, signal=signal, seen=Seen.DEATH)
     test = _last_id([*above, ran], frame) or f"{repository_path(frame['path'])}::{frame['function']}"
     return Failure(frame["function"], test, text, signal=signal, seen=Seen.DEATH)
+
+
+def _of_program(dumped: Failure, dump: list[str], started: Started) -> Failure:
+    """The death of no test, with the program whose frame is the outermost in the `dump`, and the command that `started` it."""
+    path = next((found["path"] for line in reversed(dump) if (found := _PROGRAM.match(line))), "")
+    return replace(dumped, script=repository_path(path), hint=started.find(path)) if path else dumped
 
 
 def _last_id(lines: list[str], frame: re.Match[str]) -> str:

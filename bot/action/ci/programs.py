@@ -49,6 +49,9 @@ _SHOWN_BY = re.compile(
     r"(?:\++ ?\(?[\w./-]{1,200}:\d{1,6}\)?:(?:\w{1,60}(?:\(\))?:?)?|nox >|Poe =>|cmd \[\d{1,3}\] \|"
     r"|[\w.-]{1,60}(?: run-test)?: commands\[\d{1,3}\](?:>| \|)) "
 )
+# So begin the lines of a log that may show one, but those of tox, which have this in them.
+_MAY_SHOW = ("+", "$", "cd /", "Run ", "##[group]Run ", "nox >", "Poe =>", "cmd [")
+_OF_TOX = ": commands["
 _STARTED = re.compile(
     rf"^(?P<echo>\++ |\$ |##\[group\]Run |Run |(?P<elsewhere>cd /\S{{1,300}} && ))?"
     rf"(?P<before>{_BEFORE})"
@@ -136,6 +139,8 @@ class Started:
                 self._ran.add(Hint(allowed_variables(tests["before"]), tests["program"]))
                 self._scripts.add(tests["path"])
                 return
+        elif not (self._in_step or self._begun or line.startswith(_MAY_SHOW) or _OF_TOX in line[:100]):
+            return
         line = _SHOWN_BY.sub("$ ", line, count=1) if _SHOWN_BY.match(line) else line
         if self._goes_on(line):
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.action.ci import candidates
+from bot.action.ci import candidates, deaths
 from bot.action.ci.paths import CheckoutPaths
 
 DIED = "/w/_temp/a.sh: line 4:  2369 Segmentation fault      (core dumped) {}\n"
@@ -65,3 +65,27 @@ def test_the_stacks_that_pytest_prints_at_a_time_limit() -> None:
     stack = '~~~ Stack of MainThread (140) ~~~\n  File "/w/tests/test_compile.py", line 7, in test_a\n'
     log = f"tests/test_compile.py::test_a \n{bar} Timeout {bar}\n{stack}{bar} Timeout {bar}\n"
     assert found(log) == [("possible", "hang", "tests/test_compile.py::test_a", "pytest tests/test_compile.py::test_a")]
+
+
+@pytest.mark.parametrize(
+    ("started", "path", "script", "program"),
+    [
+        ("+ NGPU=2 python -X faulthandler bench.py --a", "/w/bench.py", "/w/bench.py", "python -X faulthandler bench.py --a"),
+        ("+ taskset -c 0-3 python bench.py", "/w/bench.py", "/w/bench.py", "python bench.py"),
+        ("+ ./run.sh", "/w/bench.py", "/w/bench.py", ""),
+        ("+ python other.py", "/w/bench.py", "/w/bench.py", ""),
+        # what runs others
+        ("+ python -m pytest", "/w/lib/python3.12/site-packages/pytest/__main__.py", "", ""),
+        ("+ pytest", "/w/bin/pytest", "", ""),
+        ("+ python tool.py", "/w/bin/tool.py", "", ""),
+        ("+ python -m made_up", "/w/lib/python3.12/runpy.py", "", ""),
+    ],
+)
+def test_a_program_that_died_and_how_it_was_started(started: str, path: str, script: str, program: str) -> None:
+    dump = (
+        *("Fatal Python error: Segmentation fault", "", "Current thread 0x00007f0000000000 (most recent call first):"),
+        *('  File "/w/lib/torch/_inductor/output_code.py", line 7 in __call__', f'  File "{path}", line 12 in <module>'),
+        *('  File "<frozen runpy>", line 88 in _run_code', "", "Extension modules: made_up (total: 1)"),
+    )
+    (failure,) = deaths.failures([started, *dump])
+    assert (failure.test, failure.script, failure.hint.program, failure.signal) == ("", script, program, "SIGSEGV")
