@@ -127,7 +127,7 @@ _SIGN = (
 )
 _SIGNED_BY_NAME = re.compile(
     rf"({_SIGN}(?:{_MEANS}|{_LISTED}|{_BESIDE}|>|{_BELOW}))(?!\.{{0,2}}/)(?=[0-9_+/=-]{{0,200}}[A-Za-z])"
-    r"(?=[A-Za-z_+/=-]{0,200}\d{1,200}[A-Za-z_+/=-]{1,200}\d)"
+    r"(?=[A-Za-z_+/=-]{0,60}\d{1,60}[A-Za-z_+/=-]{1,60}\d)"
     r"(?:[A-Za-z0-9+=-]{20,2000}|(?=[A-Z0-9_+/=-]{0,200}[a-z])(?=[a-z0-9_+/=-]{0,200}[A-Z])[A-Za-z0-9_+/=-]{24,2000})(?![\w.(\[])"
 )
 # A value alone in the line after its name is certain enough.
