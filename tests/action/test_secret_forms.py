@@ -57,7 +57,7 @@ def test_a_value_in_the_next_line(name: str, quote: str, blanks: int) -> None:
         "token = torch.float8_e4m3fn.of2d3d4d5d6d7d8d9d; secret = get1of2the3things4here5(x)",
         "credentials: ./config1/of2/the3/service4/account",
         "pattern = 'a1b2c3d4e5f6a1b2c3d4e5f6'; pat = r'\\d+'; compat='a1b2c3d4e5f6a1b2c3d4e5f6'",
-        "PWD=/work/build3/torch2/abc4defgh5",
+        "PWD=/opt/build3/torch2/abc4defgh5",
         "lambda x1:weight12345@x1.T",
     ],
 )
