@@ -148,6 +148,7 @@ class Server:
         self.starts_gpu = True  # no waiting fork has failed to
         self.buffer = b""
         self.children: dict[int, Child] = {}
+        self.addresses = resource.getrlimit(resource.RLIMIT_AS)
         self.killed = True  # a child, or the previous parent, was killed, and its compiler with it
 
     def send(self, message: Ready | StartFailed | Reply | Pong) -> None:
@@ -157,7 +158,10 @@ class Server:
             data = data[os.write(self.answers, data) :]
 
     def start(self, question: Question) -> None:
-        """Start a process for a `question`; if the system has no resources for it, that is the answer."""
+        """Start a process for a `question`; if the system has no resources for it, that is the answer. Raises SystemExit if somebody has
+        limited our memory meanwhile: the children would fail for it, and those of the next parent do not."""
+        if resource.getrlimit(resource.RLIMIT_AS) != self.addresses:
+            sys.exit("the warm parent's memory was limited while it ran")
         if self.killed and not self.children:
             self.killed = False
             remove_half_written(os.environ.get("TORCHINDUCTOR_CACHE_DIR", ""))

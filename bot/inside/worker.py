@@ -28,6 +28,30 @@ LINGERS = 2.0
 
 def answer(question: Question, pipe: int) -> None:
     """Carry out a `question` and write the facts as JSON to the descriptor `pipe`. Never returns."""
+    try:
+        path = _set_up(question)
+    except Exception as error:
+        _write(pipe, {"status": "infra", "text": f"the worker could not be set up: {program.format_error(error)}"})
+        os._exit(0)
+    _seed(question.seed)
+    before = generator_state()
+    own, began = os.getpid(), time.monotonic()
+    facts = TASKS[question.task](path, question)
+    facts["drew"] = generator_state() != before
+    if facts["status"] in ("raised", "exit"):
+        facts["lingers"] = program.threads_outlive(max(LINGERS, time.monotonic() - began))
+    facts["device"] = warm.runs_device()
+    program.flush()
+    if os.getpid() != own:
+        # the program forked, and this is the other process, which must not answer
+        os._exit(int(facts["status"] != "ok"))
+    _write(pipe, facts)
+    # not sys.exit: threads and exit handlers of the program must not delay the answer
+    os._exit(0)
+
+
+def _set_up(question: Question) -> str:
+    """Prepare this process for the `question`, and write its script; the path of the script."""
     _die_with_parent()
     kept_apart.keep_to_itself()
     faulthandler.enable()
@@ -43,22 +67,12 @@ def answer(question: Question, pipe: int) -> None:
         file.write(question.text)
     cache.packages_apart(question.dir)
     environment.state_before_torch(question.text)
-    _seed(question.seed)
-    before = generator_state()
-    own, began = os.getpid(), time.monotonic()
-    facts = TASKS[question.task](path, question)
-    facts["drew"] = generator_state() != before
-    if facts["status"] in ("raised", "exit"):
-        facts["lingers"] = program.threads_outlive(max(LINGERS, time.monotonic() - began))
-    facts["device"] = warm.runs_device()
-    program.flush()
-    if os.getpid() != own:
-        # the program forked, and this is the other process, which must not answer
-        os._exit(int(facts["status"] != "ok"))
+    return path
+
+
+def _write(pipe: int, facts: Facts) -> None:
     with os.fdopen(pipe, "wb") as out:
         out.write(json.dumps(facts).encode())
-    # not sys.exit: threads and exit handlers of the program must not delay the answer
-    os._exit(0)
 
 
 def _seed(number: int) -> None:
@@ -132,4 +146,7 @@ def _limit_memory(extra: int) -> None:
     with open("/proc/self/statm", encoding="ascii") as file:
         pages = int(file.read().split()[0])
     limit = pages * resource.getpagesize() + extra
+    # `ulimit -v` of who started us may be lower
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

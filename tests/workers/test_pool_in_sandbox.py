@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import resource
 import sys
 import textwrap
 from collections.abc import Iterator
@@ -11,6 +13,8 @@ import pytest
 
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import Question
+from bot.oracle.budget import Budget
+from bot.oracle.dispatch import dispatch
 from bot.sandbox.sandbox import Sandbox
 from bot.workers.pool import Pool
 
@@ -34,6 +38,37 @@ def ask(pool: Pool, body: str) -> Outcome:
 def test_they_compile(boxed: Pool) -> None:
     outcome = ask(boxed, "import torch\ntorch.compile(lambda x: torch.relu(x) + 1)(torch.ones(3))")
     assert outcome.status == "ok", outcome.text
+
+
+def test_a_lower_limit_of_who_started_it_is_kept(tmp_path: Path) -> None:
+    """As under a batch system's `ulimit -v`, which nobody here may raise."""
+    pytest.importorskip("torch")
+    least = tmp_path / "python"
+    least.write_text(f'#!/bin/sh\nulimit -v {14 << 20}\nexec {sys.executable} "$@"\n')
+    least.chmod(0o755)
+    for name in ("cache", "scratch"):
+        (tmp_path / name).mkdir()
+    with Pool(str(least), tmp_path / "cache", tmp_path / "log", box=Sandbox(tmp_path / "scratch", str(least))) as pool:
+        body = f"import resource\nassert resource.getrlimit(resource.RLIMIT_AS) == ({14 << 30}, {14 << 30})"
+        outcome = ask(pool, body)
+        assert outcome.status == "ok", outcome.text
+
+
+def test_a_parent_whose_memory_somebody_limits_is_replaced(tmp_path: Path) -> None:
+    """Else no candidate could run, and the search would find that nothing can be removed."""
+    pytest.importorskip("torch")
+    for name in ("cache", "scratch"):
+        (tmp_path / name).mkdir()
+    with Pool(sys.executable, tmp_path / "cache", tmp_path / "log", box=Sandbox(tmp_path / "scratch", sys.executable)) as pool:
+        first = int(ask(pool, "import os\nraise SystemExit(str(os.getppid()))").text)
+        held = re.search(r"VmSize:\s*(\d+) kB", Path(f"/proc/{first}/status").read_text())
+        assert held is not None
+        resource.prlimit(first, resource.RLIMIT_AS, (int(held[1]) << 10,) * 2)
+        budget = Budget(120)
+        outcome, _ = dispatch(pool, budget, Question("import os\nraise SystemExit(str(os.getppid()))", limit=60.0))
+        assert outcome.status == "exit", outcome.text
+        assert int(outcome.text) != first
+    assert "memory was limited" in (tmp_path / "log").read_text()
 
 
 def test_no_child_can_speak_for_another(boxed: Pool) -> None:
