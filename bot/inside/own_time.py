@@ -10,12 +10,15 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 # Seconds between two samples: if a process ends in between, its waiting time since the last one is lost.
 EVERY = 0.25
 # However busy the machine is, at least this share of the elapsed time counts, which limits how long anyone waits for a program's time to be
 # over.
 LEAST_SHARE = 0.1
+# Seconds between two looks at whether a process is stopped, and at how many in a row it is to be continued by nobody.
+BETWEEN, STANDS = 1.0, 5
 
 
 class OwnTime:
@@ -66,9 +69,10 @@ def seconds_waited(pid: int) -> dict[int, float]:
     return found
 
 
-def is_stopped(pid: int) -> bool:
-    """Whether a signal, such as SIGSTOP, has stopped the process `pid` or one below it. No if the system does not tell."""
-    for one in _tree(pid, threads=True):
+def is_stopped(pid: int, *, alone: bool = False) -> bool:
+    """Whether a signal, such as SIGSTOP, has stopped the process `pid` or, unless it is looked at `alone`, one below it. No if the system
+    does not tell."""
+    for one in [pid] if alone else _tree(pid, threads=True):
         try:
             with open(f"/proc/{one}/stat", encoding="ascii", errors="replace") as file:
                 state = file.read().rpartition(")")[2].split()[0]
@@ -77,6 +81,27 @@ def is_stopped(pid: int) -> bool:
         if state == "T":
             return True
     return False
+
+
+class Standstill:
+    """Notices that the process `pid` was stopped and stays so. Who stops it for a moment, such as a tool that looks at it, continues it.
+
+    `clock` returns the time in seconds; `stopped` returns whether the process is stopped now.
+    """
+
+    def __init__(self, pid: int, clock: Callable[[], float] = time.monotonic, stopped: Callable[[int], bool] | None = None) -> None:
+        self._pid, self._clock = pid, clock
+        self._stopped = stopped or partial(is_stopped, alone=True)
+        self._looked = clock()
+        self._seen = 0
+
+    def lasts(self) -> bool:
+        """Whether it was stopped at each of the last `STANDS` looks, which are at least `BETWEEN` seconds apart."""
+        now = self._clock()
+        if now - self._looked >= BETWEEN:
+            self._looked = now
+            self._seen = self._seen + 1 if self._stopped(self._pid) else 0
+        return self._seen >= STANDS
 
 
 def _tree(pid: int, *, threads: bool = False) -> Iterator[int]:

@@ -25,7 +25,7 @@ from .cache import link_headers
 from .half_written import remove_half_written
 from .kept_apart import close_to_children
 from .orphans import adopt_orphans, offspring
-from .own_time import OwnTime, is_stopped
+from .own_time import OwnTime, Standstill, is_stopped
 from .protocol import CUDA_ARCH, Facts, Pong, Question, Ready, Reply, StartFailed, decode
 from .shortcuts import last_words, shortcut
 from .spare import BEGUN, Spare, pipes
@@ -58,6 +58,7 @@ class Child:
         self.result = result
         self.begun = begun
         self._begin(question.limit if begun else WARM)
+        self.standstill = Standstill(pid)
         self.head = b""
         self.tail = b""
         self.answer = b""
@@ -285,6 +286,8 @@ class Server:
             if self.resident and not child.over and now >= child.looked + LOOK:
                 child.looked, most = now, child.question.memory or 0
                 child.over = 0 < most < _held(child.pid)
+            # no answer would come before its limit, which may be all the time that is left
+            child.cancelled = child.cancelled or child.standstill.lasts()
             if child.cancelled or child.over:
                 _kill(child.pid, signal.SIGKILL)
             elif child.is_late(now):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.inside.own_time import LEAST_SHARE, OwnTime, seconds_waited
+from bot.inside.own_time import BETWEEN, LEAST_SHARE, STANDS, OwnTime, Standstill, seconds_waited
 from tests.clock import Clock
 
 
@@ -99,3 +99,38 @@ def test_a_process_that_is_gone() -> None:
     process = subprocess.Popen([sys.executable, "-c", "pass"])
     process.wait()
     assert seconds_waited(process.pid) == {}
+
+
+class TestStandstill:
+    """A process that a signal has stopped."""
+
+    @staticmethod
+    def looks(clock: Clock, *stopped: bool) -> list[bool]:
+        given = iter(stopped)
+        standstill = Standstill(7, clock, lambda pid: next(given))
+        lasts = []
+        for _ in stopped:
+            clock.now += BETWEEN
+            lasts.append(standstill.lasts())
+        return lasts
+
+    def test_it_lasts_after_some_looks(self, clock: Clock) -> None:
+        assert self.looks(clock, *[True] * (STANDS + 1)) == [False] * (STANDS - 1) + [True, True]
+
+    def test_one_that_goes_on_meanwhile_does_not_stand_still(self, clock: Clock) -> None:
+        first, then = [True] * (STANDS - 1), [True] * STANDS
+        assert self.looks(clock, *first, False, *then) == [False] * (2 * STANDS - 1) + [True]
+
+    def test_it_is_looked_at_now_and_then(self, clock: Clock) -> None:
+        seen = 0
+
+        def stopped(_: int) -> bool:
+            nonlocal seen
+            seen += 1
+            return True
+
+        standstill = Standstill(7, clock, stopped)
+        for _ in range(100):
+            clock.now += BETWEEN / 50
+            assert not standstill.lasts()
+        assert seen == 2

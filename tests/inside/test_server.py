@@ -123,15 +123,16 @@ def test_on_a_busy_machine_a_child_is_late_by_its_own_time() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the state of a process is read from /proc")
-def test_a_child_that_a_signal_has_stopped_is_not_said_to_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is asked again then: a timeout would be a verdict on the program."""
+@pytest.mark.parametrize("limit", [0.1, 600.0])
+def test_a_child_that_a_signal_has_stopped_is_not_said_to_be_slow(monkeypatch: pytest.MonkeyPatch, limit: float) -> None:
+    """It is asked again then: a timeout would be a verdict on the program. And its limit may be all the time that is left."""
     reading, writing = os.pipe()
     parent = server.Server(0, writing)
     monkeypatch.setattr(server, "offspring", set)
     with subprocess.Popen(["sh", "-c", "kill -STOP $$"], start_new_session=True) as stopped:
         os.waitid(os.P_PID, stopped.pid, os.WSTOPPED | os.WNOWAIT)
         silent = [os.open(os.devnull, os.O_RDONLY) for _ in range(2)]
-        parent.children[7] = server.Child(Question("", limit=0.1, id=7), stopped.pid, *silent)
+        parent.children[7] = server.Child(Question("", limit=limit, id=7), stopped.pid, *silent)
         until = time.monotonic() + 30
         while parent.children and time.monotonic() < until:
             parent.watch()
