@@ -24,6 +24,7 @@ from typing import cast
 from pydantic import ValidationError
 
 from bot.failure.outcome import Outcome
+from bot.inside.own_time import Standstill, is_stopped
 from bot.inside.protocol import Cancel, Facts, Ping, Pong, Question, Ready, Reply, StartFailed, command, encode
 from bot.inside.variables import without_settings
 from bot.sandbox.files import Scratch
@@ -164,8 +165,14 @@ class _Parent:
                 pipe.flush()
 
     def _pulse_loop(self) -> None:
-        """End a parent that hangs: without one, each of its questions would wait for the end of the search."""
+        """End a parent that hangs: without one, each of its questions would wait for the end of the search. One that warms up waits for
+        compilers, and cannot answer: it is ended if a signal has stopped it, or one of these."""
+        standstill = Standstill(self.process.pid, stopped=is_stopped)
         while not self._ended.wait(PULSE):
+            if not self._ready and standstill.lasts():
+                self.end = "a signal had stopped it, or a compiler that it had started"
+                self.process.end()
+                return
             if not self._ready or not self._waiting:
                 self._unanswered = 0
             elif self._unanswered >= UNANSWERED:

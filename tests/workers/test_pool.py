@@ -18,7 +18,7 @@ import pytest
 
 import bot.workers.pool as room
 from bot.failure.outcome import Outcome
-from bot.inside import protocol
+from bot.inside import own_time, protocol
 from bot.inside.protocol import Facts, Question, Task
 from bot.inside.server import STACKS
 from bot.workers.pool import Pool, PoolError
@@ -472,6 +472,30 @@ class TestProtocol:
         go.touch()
         monkeypatch.setattr(room, "START_LIMIT", 60.0)
         assert ask(pool, "").status == "ok"
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="the state of a process is read from /proc")
+    @pytest.mark.parametrize("itself", [True, False])
+    def test_a_parent_that_a_signal_stops_while_it_warms_up_is_replaced(
+        self, fake: Fake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, itself: bool
+    ) -> None:
+        """So is one that waits for a compiler which a signal has stopped."""
+        monkeypatch.setattr(room, "PULSE", 0.05)
+        monkeypatch.setattr(own_time, "BETWEEN", 0.05)
+        stop = "os.kill(os.getpid(), 19)" if itself else "import subprocess; subprocess.run(['sh', '-c', 'kill -STOP $$'])"
+        mark = tmp_path / "mark"
+        pool = fake(f"""
+            if not os.path.exists({str(mark)!r}):
+                open({str(mark)!r}, "w").close()
+                {stop}
+            say({{"ready": {{}}}})
+            for line in sys.stdin:
+                asked = json.loads(line)
+                if "id" in asked:
+                    say({{"id": asked["id"], "outcome": {{"status": "ok"}}}})
+        """)
+        outcome, _ = pool.submit(Question("")).future.result(30)
+        assert (outcome.status, outcome.text.startswith("the worker's parent died: a signal had stopped it")) == ("infra", True)
+        assert pool.ask(Question(""))[0].status == "ok"
 
     def test_a_parent_that_does_not_end_is_ended(self, fake: Fake, tmp_path: Path) -> None:
         pool = fake(f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\nsay({{'ready': {{}}}})\ntime.sleep(600)")
