@@ -12,6 +12,7 @@ from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.failure.traceback import exceptions, plain
+from bot.models.failure import shortened
 
 FULL = "the GPU is full"
 FREE_IT = "free it, or name another one with CUDA_VISIBLE_DEVICES"
@@ -109,7 +110,7 @@ def refuse_if_filled(*outcomes: Outcome) -> None:
     """
     for outcome in filter(had_no_room, outcomes):
         if others := held_by_others(outcome.text):
-            said = f"the GPU is full: other processes hold some {others >> 30} GiB of it; {FREE_IT}: {last_line(outcome)[:_SAID]}"
+            said = f"the GPU is full: other processes hold some {others >> 30} GiB of it; {FREE_IT}: {shortened(last_line(outcome), _SAID)}"
             raise Ended("error", "machine_fault", said, machine_fault=FULL)
 
 

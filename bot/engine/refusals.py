@@ -24,7 +24,7 @@ from bot.failure.signature import ended_behind, is_own_verdict, signature_of
 from bot.failure.traceback import exceptions, plain
 from bot.inside.protocol import APART
 from bot.machine import gpu
-from bot.models.failure import Phase, Signature
+from bot.models.failure import Phase, Signature, shortened
 from bot.oracle.budget import Budget
 from bot.sandbox.aside import ask
 from bot.sandbox.files import Scratch
@@ -237,7 +237,7 @@ class TwoRuns:
 
     def _endless(self, last: str) -> Ended:
         compiled, eager = self.compiled.outcome, self.eager
-        said = f"without the compiler the program does not end within {eager.seconds:.0f} s; its last line: {last[:200]}"
+        said = f"without the compiler the program does not end within {eager.seconds:.0f} s; its last line: {shortened(last, 200)}"
         longer = eager.seconds >= HANG_RATIO * compiled.seconds + START
         # if both timed out, a run that was cut off with the budget may have had less time than it needs
         if longer or (compiled.status == "timeout" and not eager.cut):

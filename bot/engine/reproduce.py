@@ -358,7 +358,7 @@ class Intake:
             if without.status == "ok" and (refusal := runs.refusal(self._lookups())):
                 raise refusal
             raise Ended("not_reproduced", "passes", passes(found, without))
-        said = f"the program could not be run: {found.outcome.text.strip()[-300:]}"
+        said = f"the program could not be run: {found.outcome.end(300)}"
         raise Ended("error", "machine_fault", said, machine_fault="the program could not be run")
 
     def _undefined(self, found: Capture, own: float) -> str:

@@ -8,6 +8,7 @@ import re
 from bot.engine.options import Ended
 from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
+from bot.models.failure import shortened
 from bot.sandbox import private_tmp
 from bot.sandbox.sandbox import Sandbox
 
@@ -77,7 +78,7 @@ def withheld(outcome: Outcome, box: Sandbox | None, failure: str | None = None) 
     refused = _REFUSED if failure is None else re.compile(_DENIED)
     if outcome.status != "ok" and refused.search(last) and not _FILE.search(last):
         # native code does not name the file
-        said = f"the program was denied access to something, possibly by the sandbox: {last[:300]}"
+        said = f"the program was denied access to something, possibly by the sandbox: {shortened(last, 300)}"
         return Ended("error", "needs_file", said, machine_fault="a file that the sandbox keeps")
     return None
 

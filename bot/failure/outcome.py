@@ -26,3 +26,11 @@ class Outcome(Model):
     seconds: float = 0.0
     elapsed: float = 0.0  # on a busy machine more than `seconds`, which is the run's own time; 0 if it was not measured
     cut: bool = False  # for a timeout: the budget ended it before its own time was over
+
+    def end(self, most: int) -> str:
+        """The last lines of `text` that fit into `most` characters, or the end of the last line if not even that one does."""
+        text = self.text.strip()
+        if len(text) <= most:
+            return text
+        lines = text[-most - 1 :].partition("\n")[2]
+        return lines or f"… {text[-most:]}"

@@ -141,5 +141,13 @@ class Signature(Model):
         # the kind already says that numbers are not close, if something was raised for that
         tells = self.kind is Kind.EXCEPTION or of_program or not self.exception
         said = self.said or (self.message if tells else "")
-        first = said.partition("\n")[0][:160] if self.kind is Kind.EXCEPTION or self.kind.is_wrong_result else ""
+        first = shortened(said.partition("\n")[0], 160) if self.kind is Kind.EXCEPTION or self.kind.is_wrong_result else ""
         return ": ".join(part for part in (f"{self.kind.value} in {where}", f"{by}{what}", first) if part)
+
+
+def shortened(text: str, most: int) -> str:
+    """`text`, or as many of its first words as fit into `most` characters and a mark that there are more."""
+    if len(text) <= most:
+        return text
+    words = text[:most].rpartition(" ")[0]
+    return f"{words if len(words) > most // 2 else text[:most]} …"

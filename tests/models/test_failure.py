@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.failure import HEAP, Kind, Phase, Signature
+from bot.models.failure import HEAP, Kind, Phase, Signature, shortened
 
 WORDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=6)
 SIGNATURES = st.builds(
@@ -118,3 +118,21 @@ def test_a_hang_is_told_by_its_phase_alone() -> None:
     hang = Signature(kind=Kind.HANG, phase=Phase.DYNAMO, frame="f")
     assert hang.same(hang.model_copy(update={"frame": "g", "message": "x"}))
     assert not hang.same(hang.model_copy(update={"phase": Phase.RUN}))
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("", ""),
+        ("ten of them", "ten of them"),
+        ("more than eleven", "more than …"),
+        ("a sentence-without-blanks", "a sentence- …"),  # a word is cut where little would be left without it
+    ],
+)
+def test_what_is_cut_says_so(text: str, kept: str) -> None:
+    assert shortened(text, 11) == kept
+
+
+def test_a_long_message_is_cut_between_two_words() -> None:
+    long = ERROR.model_copy(update={"said": "word " * 40})
+    assert long.line() == f"exception in dynamo: A: B: {'word ' * 32}…"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.failure.outcome import Outcome
 from bot.inside.protocol import Facts, Question
-from bot.models.failure import Signature
+from bot.models.failure import Signature, shortened
 from bot.models.result import ExportedProgram
 
 
@@ -41,7 +41,7 @@ def write(
         # any other end says nothing about the module
         why = "torch.export cannot export the module" if outcome.status == "raised" else "the export was not seen to its end"
         last = outcome.text.strip().splitlines()[-1:] or [outcome.status]
-        return ExportedProgram(same_signature=False, reason=f"{why}: {last[0][:300]}")
+        return ExportedProgram(same_signature=False, reason=f"{why}: {shortened(last[0], 300)}")
     text = loading(script, str(path))
     if text is None:
         return None
