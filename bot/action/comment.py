@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from bot.action.github.client import GitHub
 from bot.action.github.resources import Reaction
@@ -74,30 +75,38 @@ def count_of_comment(body: str) -> int:
     return len(failures_of_comment(body)) + int(found["more"] or 0) if found else 0
 
 
+@dataclass(frozen=True)
+class Destination:
+    """Where the comment for an `event` stands, and the `run` that answers it."""
+
+    repository: str
+    issue: int
+    event: str
+    run: int
+
+
 def answer(
     api: GitHub,
-    repository: str,
-    issue: int,
-    event: str,
-    run: int,
+    to: Destination,
     body: str,
+    *,
     failures: Sequence[str] = (),
     stays: Callable[[str], bool] = lambda _: False,
     hint: int | None = None,
 ) -> int | None:
-    """Write `body` as the comment of `run` for `event` on `issue` in `repository`, over the existing one, unless that text `stays`.
+    """Write `body` as the comment at the place `to`, over the existing one, unless that text `stays`.
 
     Its first line names the `failures` it is about. `hint` is the id of the comment if it was just written, since a list may lag behind.
 
     Returns its id; None if `api` cannot write it.
     """
     try:
-        known = api.own_comment(repository, issue, beginning(event), hint)
+        known = api.own_comment(to.repository, to.issue, beginning(to.event), hint)
         if known is not None and stays(known.body):
             return known.id
-        return api.upsert_comment(repository, issue, marker(event, run, failures), body, known.id if known else None).id
+        return api.upsert_comment(to.repository, to.issue, marker(to.event, to.run, failures), body, known.id if known else None).id
     except GitHubError as error:
-        log.warning("cannot comment on %s#%d: %s", repository, issue, error)
+        log.warning("cannot comment on %s#%d: %s", to.repository, to.issue, error)
         return None
 
 

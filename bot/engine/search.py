@@ -29,7 +29,7 @@ from bot.models.result import Rule
 from bot.oracle.diagnose import Localized, inner_calls, localize, operations
 from bot.oracle.oracle import Begun, ScriptOracle
 from bot.oracle.run_plan import TRIES
-from bot.reduce.candidate import BudgetSpent, Candidate
+from bot.reduce.candidate import BudgetSpent, Candidate, Checks
 from bot.reduce.graph.printer.script import lines, render, without_call
 from bot.reduce.graph.reducer import Numerics, Reduced, reduce_program
 from bot.reduce.graph.size import size_key
@@ -177,11 +177,10 @@ class Search:
                 oracle,
                 render,
                 guesses=guesses if step.program is start.program else (),
-                settle=oracle.settle,
                 numerics=numerics,
                 allowed=self.reproduction.allowed_memory,
                 on_accept=lambda smaller, candidate: self._accept(first.step(candidate.text, smaller)),
-                ends_well=oracle.passes,
+                checks=Checks(settle=oracle.settle, ends_well=oracle.passes),
             )
 
         reduced = self.trail.past_slips(reduce, first, oracle.reject)
@@ -223,6 +222,7 @@ class Search:
         self.progress.step(f"reducing the script: {lines(text)} lines")
         inner = self._inner(text, failing)
         keeps = keeps_of(self.reproduction, source.text, text, failing)
+        checks = Checks(settle=oracle.settle, slower=oracle.is_slow, keeps=keeps, in_time=oracle.budget.check)
 
         def reduce(step: SearchResult) -> ReducedSource:
             return reduce_source(
@@ -230,11 +230,8 @@ class Search:
                 oracle,
                 failing_lines=failing if step.text == text else (),
                 starts=inner if step.text == text else (),
-                settle=oracle.settle,
                 on_accept=lambda smaller: self._accept(first.step(smaller)),
-                slower=oracle.is_slow,
-                check=oracle.budget.check,
-                keeps=keeps,
+                checks=checks,
             )
 
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -16,6 +16,28 @@ class Candidate:
     text: str
     origin: str  # the pass that proposes it
     size: tuple[int, ...]  # compared as a tuple; smaller is better
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What a reducer asks besides verdicts; by default the failure always shows, no script is objected to, and time never runs out.
+
+    `settle` gets the smallest script after the guesses. What it returns is called after the first round, and returns whether the answers
+    count, since an intermittent failure may have stayed away. `ends_well` says whether a script that passes runs to its end: what it says
+    about static sizes has to hold for anyone who runs it. `slower` says whether a script that is SAME takes much longer to run than the
+    one that stands: dropping an argument may make a model larger. `keeps` rejects scripts that would fail for another reason; they are
+    not asked. `in_time` raises BudgetSpent when there is no time left. It is called while candidates are made, which may take longer than
+    asking them.
+    """
+
+    settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True
+    ends_well: Callable[[str], bool] = lambda _text: True
+    slower: Callable[[str, str], bool] = lambda _text, _standing: False
+    keeps: Callable[[str], bool] = lambda _text: True
+    in_time: Callable[[], None] = lambda: None
+
+
+NO_CHECKS = Checks()
 
 
 class BudgetSpent(Exception):

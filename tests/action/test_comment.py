@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.action.comment import MOST_FAILURES, answer, count_of_comment, failures_of_comment, marker, run_of_comment
+from bot.action.comment import MOST_FAILURES, Destination, answer, count_of_comment, failures_of_comment, marker, run_of_comment
 from bot.action.report.render.text import marker_line
 from tests.action.gate.memory import REPO, Memory
 
@@ -18,15 +18,15 @@ def test_a_marker_elsewhere_is_none(body: str) -> None:
 
 def test_an_event_that_is_sent_again_finds_its_comment() -> None:
     api = Memory()
-    first = answer(api, REPO, 7, "comment-5", 77, "one")
-    assert answer(api, REPO, 7, "comment-5", 78, "two") == first
-    assert answer(api, REPO, 7, "comment-51", 78, "other") != first
+    first = answer(api, Destination(REPO, 7, "comment-5", 77), "one")
+    assert answer(api, Destination(REPO, 7, "comment-5", 78), "two") == first
+    assert answer(api, Destination(REPO, 7, "comment-51", 78), "other") != first
     assert [run_of_comment(comment.body) for comment in api.comments(REPO, 7)] == [78, 78]
     assert api.comments(REPO, 7)[0].body.endswith("\ntwo")
 
 
 def test_a_comment_that_github_does_not_take_is_none() -> None:
-    assert answer(Memory(silent=True), REPO, 7, "comment-5", 77, "one") is None
+    assert answer(Memory(silent=True), Destination(REPO, 7, "comment-5", 77), "one") is None
 
 
 @pytest.mark.parametrize("count", [0, 1, MOST_FAILURES, MOST_FAILURES + 1, 50])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from bot.action.ci import groups
-from bot.action.comment import SHORT, answer, count_of_comment, event_of_comment, failures_of_comment, key, marker
+from bot.action.comment import SHORT, Destination, answer, count_of_comment, event_of_comment, failures_of_comment, key, marker
 from bot.action.gate import ci_failures, permissions
 from bot.action.gate.requests import (
     Checkout,
@@ -243,7 +243,8 @@ class RedRun:
         body = notes.queued(requests, self._settings.runner_label, self._settings.run_url) + "\n\n" + table
         failures = [request.shown.fingerprint for request in requests if request.shown is not None]
         hint = requests[0].answer.comment
-        comment = answer(self._api, self._repository, issue, self._key, self._settings.run_id, body, failures, hint=hint)
+        to = Destination(self._repository, issue, self._key, self._settings.run_id)
+        comment = answer(self._api, to, body, failures=failures, hint=hint)
         if comment is None:
             # for example if the conversation is locked: the result could not be posted, nor the request counted, and nobody waits for it
             self._unsaid.append(issue)

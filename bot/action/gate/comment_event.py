@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from bot.action import set_up
 from bot.action.ci import disabled, groups
-from bot.action.comment import answer, event_of_comment, key, marker, react
+from bot.action.comment import Destination, answer, event_of_comment, key, marker, react
 from bot.action.gate import attachments, ci_failures, code_blocks, permissions
 from bot.action.gate.command import Command, CommandSyntaxError, RunUrl, commands, help_text
 from bot.action.gate.page import COMMAND
@@ -97,13 +97,16 @@ class Conversation:
     def _react(self, reaction: Reaction) -> None:
         react(self._api, self._repository, self._comment.id, reaction)
 
+    def _destination(self) -> Destination:
+        return Destination(self._repository, self._issue, self._key, self._settings.run_id)
+
     def _say(self, body: str) -> int | None:
-        return answer(self._api, self._repository, self._issue, self._key, self._settings.run_id, body)
+        return answer(self._api, self._destination(), body)
 
     def _reply(self, body: str, reaction: Reaction, note: str) -> Decision:
         self._react(reaction)
         # a run that is started again may be refused, for example because of commits pushed since, but its earlier findings are still true
-        answer(self._api, self._repository, self._issue, self._key, self._settings.run_id, body, stays=notes.is_result)
+        answer(self._api, self._destination(), body, stays=notes.is_result)
         return Decision("refused", note=note)
 
     def _is_closed_to_us(self, comment: int | None) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.action import request_file
-from bot.action.comment import answer, beginning, key, react
+from bot.action.comment import Destination, answer, beginning, key, react
 from bot.action.console import FAULT, InputError, JobOutcome
 from bot.action.gate.ci_event import RedRun
 from bot.action.gate.comment_event import Conversation
@@ -142,7 +142,7 @@ def _say(event: IssueComment, settings: Settings, api: GitHub, body: str) -> Non
         log.warning("cannot look for our comment: %s", error)
         return
     if known is None:
-        answer(api, settings.repository, event.issue.number, event_key, settings.run_id, body)
+        answer(api, Destination(settings.repository, event.issue.number, event_key, settings.run_id), body)
 
 
 def _asks(event: IssueComment) -> bool:

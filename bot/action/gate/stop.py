@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from datetime import datetime, timedelta
 
-from bot.action.comment import answer, event_of_comment, key, react, run_of_comment
+from bot.action.comment import Destination, answer, event_of_comment, key, react, run_of_comment
 from bot.action.gate import permissions
 from bot.action.gate.command import CommandSyntaxError, commands
 from bot.action.gate.page import command_lines
@@ -54,7 +54,7 @@ def stop(event: IssueComment, settings: Settings, api: GitHub) -> Decision:
                 refused += 1
         body = reason = notes.stopped(stopped, refused=refused, unread=_unread(api, event, settings.name))
         react(api, repository, event.comment.id, "rocket" if stopped else "confused")
-    answer(api, repository, issue, key(settings.name, f"comment-{event.comment.id}"), settings.run_id, body)
+    answer(api, Destination(repository, issue, key(settings.name, f"comment-{event.comment.id}"), settings.run_id), body)
     return Decision("stop" if isinstance(decision, permissions.Allowed) else "refused", note=reason)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.models.failure import Verdict
-from bot.reduce.candidate import BudgetSpent, Candidate
+from bot.reduce.candidate import NO_CHECKS, BudgetSpent, Candidate, Checks
 from bot.reduce.distance import distance
 from bot.reduce.graph.edits import GraphEdit, applied, apply
 from bot.reduce.graph.form import Program
@@ -79,8 +79,7 @@ def reduce_program(
     numerics: Numerics = Numerics(),
     allowed: int | None = None,
     on_accept: Callable[[Program, Candidate], None] = lambda _program, _candidate: None,
-    settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
-    ends_well: Callable[[str], bool] = lambda _text: True,
+    checks: Checks = NO_CHECKS,
 ) -> Reduced:
     """The smallest program found that is SAME for `oracle`, starting from one that the caller has verified to be SAME.
 
@@ -92,15 +91,12 @@ def reduce_program(
         numerics: how the failure depends on numbers.
         allowed: bytes of GPU memory that the failing run could use, if it ran out of memory; None for any other failure.
         on_accept: called at each accepted step.
-        settle: called with the smallest program after the guesses; what it returns is called when the passes have finished, and returns
-            whether the answers count, since an intermittent failure may have stayed away. By default the failure always shows.
-        ends_well: whether a script that passes runs to its end; what the script says about static sizes has to hold for anyone who
-            runs it.
+        checks: what is asked besides verdicts. Only `settle` and `ends_well` are.
 
     Never raises `BudgetSpent`: the result is what was found until then.
     """
     incumbent = Incumbent(program, oracle, render, numerics.exposable, on_accept, numerics.chain)
-    search = _Search(incumbent, numerics, memory.Memory(allowed) if allowed else None, settle, ends_well)
+    search = _Search(incumbent, numerics, memory.Memory(allowed) if allowed else None, checks)
     try:
         search.run(guesses)
         fixed_point = True
@@ -115,17 +111,9 @@ def reduce_program(
 
 
 class _Search:
-    def __init__(
-        self,
-        incumbent: Incumbent,
-        numerics: Numerics,
-        room: memory.Memory | None,
-        settle: Callable[[str], Callable[[], bool]],
-        ends_well: Callable[[str], bool],
-    ) -> None:
+    def __init__(self, incumbent: Incumbent, numerics: Numerics, room: memory.Memory | None, checks: Checks) -> None:
         self.incumbent = incumbent
-        self.settle = settle
-        self.ends_well = ends_well
+        self.checks = checks
         self.numerics = numerics
         self.room = room
         self.around: list[Neighbor] | None = None  # those of the smallest program, before it was made readable
@@ -138,7 +126,7 @@ class _Search:
             self.room.run(incumbent)
         # if the numbers matter, simple ones usually hide the failure
         guesses.run(incumbent, guessed, self._finer if self.numerics.keep_seed else self._smaller)
-        steady = self.settle(incumbent.candidate.text)
+        steady = self.checks.settle(incumbent.candidate.text)
         self._whole()
         if not steady():
             incumbent.forget()
@@ -152,7 +140,7 @@ class _Search:
         self.readable = lift.run(incumbent)
         if self.numerics.seed_last and not self.numerics.keep_seed:
             apply(incumbent, recipe.seed(incumbent.program), "seed")
-        dynamic.explain(incumbent, self.ends_well)
+        dynamic.explain(incumbent, self.checks.ends_well)
 
     def _whole(self) -> None:
         """Everything except the guesses, to a fixed point."""

@@ -9,10 +9,9 @@ from itertools import islice
 
 import libcst as cst
 
-from bot.reduce.candidate import BudgetSpent, Candidate, Oracle
+from bot.reduce.candidate import NO_CHECKS, BudgetSpent, Candidate, Checks, Oracle
 from bot.reduce.distance import distance
 from bot.reduce.halving import adaptive
-from bot.reduce.source.kept import Keeps
 from bot.reduce.source.passes import deletions, structure, values
 from bot.reduce.source.passes.backward_slice import guesses
 from bot.reduce.source.passes.coarse import thinned
@@ -21,7 +20,6 @@ from bot.reduce.source.text.cst_edits import Edit, apply
 from bot.reduce.source.text.normal_form import as_far_as_legal, legal, marked, measure, normal, unmarked
 
 Accepted = Callable[[str], None]
-Slower = Callable[[str, str], bool]
 # Number of rewritings that are asked together.
 _BATCH = 32
 _MOST_REFUSED = 40
@@ -47,27 +45,20 @@ def reduce_source(
     failing_lines: Sequence[int] = (),
     starts: Sequence[str] = (),
     on_accept: Accepted | None = None,
-    settle: Callable[[str], Callable[[], bool]] = lambda _text: lambda: True,
-    check: Callable[[], None] = lambda: None,
-    slower: Slower = lambda _text, _standing: False,
-    keeps: Keeps = lambda _text: True,
+    checks: Checks = NO_CHECKS,
 ) -> ReducedSource:
     """The smallest script found that fails like `text`, which is known to be SAME.
 
     `failing_lines` are the lines of `text` (1-based) that the traceback names in the user's frames; they shorten the search and may be
     left out. `starts` are whole programs to ask first (the program rewritten around an inner frame): the first that is SAME is reduced
-    instead. `on_accept` gets the text of each step. `settle` gets the text after the guesses; what it returns is called after the first
-    round, and returns whether the answers count.
-    `check` raises BudgetSpent when there is no time left; it is called while candidates are made, which may take longer than asking them.
-    `slower` says whether a text that is SAME takes much longer to run than the current one: dropping an argument may make a model larger.
-    Such a text is taken only when nothing else is left, and only if it saves a line. `keeps` rejects texts that would fail for another
-    reason; they are not asked.
+    instead. `on_accept` gets the text of each step. Of the `checks`, `ends_well` is not asked; a text that is `slower` is taken only when
+    nothing else is left, and only if it saves a line.
     Ends at a fixed point, or with the best text so far if the oracle raises BudgetSpent. Raises SyntaxError if `text` is not Python.
     """
-    search = _SourceSearch(text, oracle, on_accept, check, slower, keeps)
+    search = _SourceSearch(text, oracle, on_accept, checks)
     try:
         search.start(failing_lines, starts)
-        steady = settle(unmarked(search.text))
+        steady = checks.settle(unmarked(search.text))
         going = search.round()
         if not steady():
             search.forget()
@@ -88,18 +79,14 @@ def reduce_source(
 class _SourceSearch:
     """The text, in normal form with marks, and what was asked about it."""
 
-    def __init__(
-        self, text: str, oracle: Oracle, on_accept: Accepted | None, check: Callable[[], None], slower: Slower, keeps: Keeps
-    ) -> None:
+    def __init__(self, text: str, oracle: Oracle, on_accept: Accepted | None, checks: Checks) -> None:
         self.text = self.original = text
-        self._keeps = keeps
-        self._slower = slower
         self._slow: set[str] = set()  # SAME, but postponed
         self._last_chance = False
         self.refused: list[str] = []
         self._oracle = oracle
         self._on_accept = on_accept
-        self._check = check
+        self._checks = checks
         self._failed: set[str] = set()
         self._sliced = False
         self._laid_out = text
@@ -110,8 +97,8 @@ class _SourceSearch:
         shorter = [s for s in starts if legal(s) and measure(unmarked(s)) < measure(self.text)]
         if self._first(shorter, "inner call", anew=True) is not None:
             with_marks, self.original = self.text, unmarked(self.text)
-        self._check()
-        with_marks = thinned(with_marks, lambda texts: self._first(texts, "statement"), self._check)
+        self._checks.in_time()
+        with_marks = thinned(with_marks, lambda texts: self._first(texts, "statement"), self._checks.in_time)
         self._laid_out = laid_out = normal(with_marks)
         self.guess()
         if not self._sliced:
@@ -126,8 +113,8 @@ class _SourceSearch:
 
     def _guessed(self) -> list[str]:
         found = []
-        for guess in guesses(self._laid_out, self._check):
-            self._check()
+        for guess in guesses(self._laid_out, self._checks.in_time):
+            self._checks.in_time()
             found.append(normal(guess))
         return found
 
@@ -204,7 +191,7 @@ class _SourceSearch:
                 return
 
     def _finished(self, base: Base, edited: str | None) -> str | None:
-        self._check()
+        self._checks.in_time()
         return finish(base, edited)
 
     def _first(self, texts: Sequence[str | None], origin: str, *, anew: bool = False) -> int | None:
@@ -217,7 +204,7 @@ class _SourceSearch:
         for index, text in enumerate(texts):
             if text is None or text in texts[:index] or unmarked(text) in self._failed:
                 continue
-            if (anew or measure(unmarked(text)) < now) and self._keeps(unmarked(text)):
+            if (anew or measure(unmarked(text)) < now) and self._checks.keeps(unmarked(text)):
                 fresh.append((index, text))
         if not fresh:
             return None
@@ -247,7 +234,7 @@ class _SourceSearch:
     def _is_put_off(self, text: str) -> bool:
         """Whether a text that is SAME is not taken, because it runs too long for what it saves."""
         standing = unmarked(self.text)
-        if (self._last_chance and measure(text)[0] < measure(standing)[0]) or not self._slower(text, standing):
+        if (self._last_chance and measure(text)[0] < measure(standing)[0]) or not self._checks.slower(text, standing):
             return False
         self._slow.add(text)
         self._failed.add(text)

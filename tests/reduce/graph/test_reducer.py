@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.models.failure import Verdict
-from bot.reduce.candidate import Candidate
+from bot.reduce.candidate import Candidate, Checks
 from bot.reduce.graph.form import Graph, Input, Node, Program, Recipe, Ref, Value
 from bot.reduce.graph.reducer import Numerics, reduce_program
 from bot.reduce.graph.size import size_key
@@ -115,10 +115,10 @@ class Hidden(FreeOracle):
 
 def test_what_was_rejected_counts_only_for_a_failure_that_always_shows() -> None:
     oracle = Hidden(present([40]))
-    found = reduce_program(chain(60), oracle, oracle.render, settle=oracle.settle)
+    found = reduce_program(chain(60), oracle, oracle.render, checks=Checks(settle=oracle.settle))
     assert [n.target for n in found.program.graph.nodes] == [target(40)]
     oracle = Hidden(present([40]))
-    found = reduce_program(chain(60), oracle, oracle.render, settle=lambda _: lambda: True)
+    found = reduce_program(chain(60), oracle, oracle.render, checks=Checks(settle=lambda _: lambda: True))
     assert found.program.graph.ops > 1
 
 

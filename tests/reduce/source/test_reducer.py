@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.models.failure import Verdict
-from bot.reduce.candidate import BudgetSpent, Candidate
+from bot.reduce.candidate import BudgetSpent, Candidate, Checks
 from bot.reduce.distance import distance
 from bot.reduce.graph.form import Meta
 from bot.reduce.source.join_modules import joined
@@ -154,7 +154,7 @@ def test_what_was_rejected_counts_only_for_a_failure_that_always_shows() -> None
         return steady
 
     works = runs_into("'list' object has no attribute 'missing'")
-    assert measure(reduce_source(DEEP, Hidden(works), failing_lines=HINTS, settle=settle).text)[0] <= 8
+    assert measure(reduce_source(DEEP, Hidden(works), failing_lines=HINTS, checks=Checks(settle=settle)).text)[0] <= 8
     hides = True
     assert reduce_source(DEEP, Hidden(works), failing_lines=HINTS).text == DEEP
 
@@ -537,18 +537,18 @@ def slow_without(*words: str) -> Callable[[str, str], bool]:
 
 def test_what_makes_the_run_longer_is_taken_last_and_only_for_a_line() -> None:
     asked = Asked(lambda text: "lib.fails(" in text and "model = lib.Model(" in text)
-    found = reduce_source(GROWS, asked, slower=slow_without("size=3"))
+    found = reduce_source(GROWS, asked, checks=Checks(slower=slow_without("size=3")))
     assert found.fixed_point
     assert found.text == "import lib\n\nmodel = lib.Model(size=3)\nlib.fails(model)\n"
     asked = Asked(lambda text: "lib.fails(" in text and "import lib" in text)
-    found = reduce_source(GROWS, asked, slower=slow_without("lib.shown"))
+    found = reduce_source(GROWS, asked, checks=Checks(slower=slow_without("lib.shown")))
     assert "lib.shown" not in found.text, "a line is worth the time"
     assert found.fixed_point
 
 
 def test_what_must_stay_is_not_asked() -> None:
     asked = Asked(lambda text: "a" in text)
-    found = reduce_source("a = 1\nb = 2\nc = 3\n", asked, keeps=lambda text: "b" in text)
+    found = reduce_source("a = 1\nb = 2\nc = 3\n", asked, checks=Checks(keeps=lambda text: "b" in text))
     assert "b" in found.text
     assert all("b" in text for text in asked.texts)
     assert "c" not in found.text

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from bot.models.failure import Verdict
-from bot.reduce.candidate import Candidate
+from bot.reduce.candidate import Candidate, Checks
 from bot.reduce.graph.form import Graph, Input, Meta, Pipeline, Program, Recipe, Ref, Value
 from bot.reduce.graph.incumbent import Incumbent
 from bot.reduce.graph.passes import dynamic
@@ -101,7 +101,7 @@ def test_nothing_is_said_where_static_sizes_do_not_pass_all_the_way() -> None:
         asked.append(text)
         return False
 
-    text = reduce_program(program(), oracle, oracle.render, ends_well=ends_well).candidate.text
+    text = reduce_program(program(), oracle, oracle.render, checks=Checks(ends_well=ends_well)).candidate.text
     assert text.replace("torch._dynamo.mark_dynamic(y, 1)\n", "") == asked[0]
     assert "#" not in text
 

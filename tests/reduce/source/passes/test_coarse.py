@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from bot.models.failure import Verdict
-from bot.reduce.candidate import BudgetSpent, Candidate
+from bot.reduce.candidate import BudgetSpent, Candidate, Checks
 from bot.reduce.graph.form import Meta
 from bot.reduce.source.passes.coarse import thinned
 from bot.reduce.source.reducer import reduce_source
@@ -100,7 +100,7 @@ class Oracle:
 def test_a_script_of_many_lines() -> None:
     oracle = Oracle("undefined(", "torch.compile(f)(", "value77 = ")
     started = time.process_time()
-    reduced = reduce_source(program(300), oracle, check=oracle.check)
+    reduced = reduce_source(program(300), oracle, checks=Checks(in_time=oracle.check))
     assert len(reduced.text.splitlines()) < 20
     assert oracle.queries < 150
     assert time.process_time() - started < 30
@@ -110,5 +110,5 @@ def test_the_time_is_looked_at_while_candidates_are_made() -> None:
     def spent() -> None:
         raise BudgetSpent
 
-    reduced = reduce_source(program(1), Oracle("undefined("), check=spent)
+    reduced = reduce_source(program(1), Oracle("undefined("), checks=Checks(in_time=spent))
     assert (reduced.text, reduced.fixed_point) == (program(1), False)
