@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from bot.engine.capture.region import Capture
 from bot.engine.options import Ended
+from bot.engine.prints import other_results
 from bot.failure.device_errors import held_by_others, is_out_of_memory
 from bot.failure.machine_faults import last_line
 from bot.failure.outcome import Outcome
@@ -75,7 +76,9 @@ def passes(found: Capture, without: Outcome) -> str:
     if without.raised:  # a program that let the error through might well fail in eager
         lives = f", though it went on after an error ({found.caught}); without the compiler something of what it compiles raises as well"
     whole = "; integral or boolean results of what it compiles differ from eager's: --accuracy strict counts these" if found.whole else ""
-    return f"the program passes here{often}{lives if found.caught else asserts}{whole}"
+    other = other_results(found.prints, without.stdout) if without.status == "ok" else ""
+    other = f"; {other}; if that is wrong, let the program assert what is right" if other else ""
+    return f"the program passes here{often}{lives if found.caught else asserts}{whole}{other}"
 
 
 def unless_alone(refusal: Ended, found: Capture, without: Outcome, alone: Callable[[], Capture]) -> Ended:

@@ -205,7 +205,7 @@ class Intake:
             if again.signature is not None:
                 self._keep(again)
                 return again.model_copy(update={"runs": runs})
-            found = found.model_copy(update={"runs": runs})
+            found = found.model_copy(update={"runs": runs, "prints": (*found.prints, *again.prints)})
             if runs == 2 and found.again and self.options.accuracy == "auto" and time.monotonic() + found.outcome.seconds < until:
                 found = self._with_later_calls(found, own)
                 if found.wrong:
@@ -218,7 +218,8 @@ class Intake:
         launch, script = self._launch()
         outcome = verify.run_fresh(launch, script, timeout=own, budget=self.budget)
         # what was compared with the hooks is not what fails this way
-        return found.model_copy(update={"ended": outcome, "errors": None, "again": False}).as_it_ended(self.options.target.name)
+        facts = {"ended": outcome, "errors": None, "again": False, "prints": (outcome.stdout,)}
+        return found.model_copy(update=facts).as_it_ended(self.options.target.name)
 
     def _runs(self, found: Capture, without: Outcome) -> TwoRuns:
         return TwoRuns.of(found, without, self.options.target.name)

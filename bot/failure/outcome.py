@@ -25,6 +25,7 @@ class Outcome(Model):
     error: str = ""  # under that control, class and message of the first such exception, without its numbers
     seconds: float = 0.0
     elapsed: float = 0.0  # on a busy machine more than `seconds`, which is the run's own time; 0 if it was not measured
+    stdout: str = ""  # what a process of its own printed there; empty if that is long
     cut: bool = False  # for a timeout: the budget ended it before its own time was over
 
     def end(self, most: int) -> str:

@@ -32,6 +32,7 @@ HANG_RATIO = 10
 # Seconds that starting Python and importing torch may add to a run.
 START = 15.0
 KEEP = 2_000_000  # bytes kept of each end of each output stream
+MOST_PRINTED = 100_000  # characters of standard output that are also kept by themselves
 LOOK = 0.1  # seconds between two looks at a process
 DUMP_GRACE = 5.0  # seconds that a process gets to print its stack when its time is over
 BETWEEN = 0.3  # seconds between two stacks of a process that is asked for several
@@ -149,10 +150,11 @@ def run_process(
         process.end()
     seconds, elapsed = own.seconds(), time.monotonic() - started
     # Python's last words go to stderr, so stderr comes last.
-    text = out.text() + err.text()
+    printed = out.text()
+    text = printed + err.text()
     broken = _of_sandbox(process.report) or (Outcome(status="infra", text=NOT_RUNNING) if stopped else None)
     outcome = broken or _outcome(process.returncode, ended, text, seconds)
-    return outcome.model_copy(update={"elapsed": round(elapsed, 3)})
+    return outcome.model_copy(update={"elapsed": round(elapsed, 3), "stdout": printed if len(printed) <= MOST_PRINTED else ""})
 
 
 def _of_sandbox(report: ProcessReport) -> Outcome | None:

@@ -68,6 +68,28 @@ def test_a_tolerance_that_eager_misses_as_well(tmp_path: Path, ends: str) -> Non
     assert "compiled is as near to float64 as eager" in answer.result["reason"]
 
 
+PRINTS = """\
+import torch
+
+
+@torch.compile(backend="eager")
+def double(x):
+    return x * (2 if torch.compiler.is_compiling() else 1)
+
+
+print("sum", double(torch.ones(3)).sum().item())
+"""
+
+
+@pytest.mark.all
+def test_results_that_no_graph_shows_are_told_where_they_are_printed(tmp_path: Path) -> None:
+    script = tmp_path / "prints.py"
+    script.write_text(PRINTS, encoding="utf-8")
+    answer = minify_script(script, tmp_path)
+    assert (answer.process.status, answer.result["reason_code"]) == (4, "passes"), answer.described()
+    assert "it prints 'sum 6.0' each time, and 'sum 3.0' without the compiler" in answer.result["reason"]
+
+
 RANDOM = """\
 import torch
 

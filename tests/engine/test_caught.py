@@ -137,3 +137,12 @@ def test_whole_numbers_that_do_not_count_are_told() -> None:
     said = passes(found, Outcome(status="ok"))
     assert said.startswith("the program passes here; integral or boolean results of what it compiles differ from eager's")
     assert said.endswith(": --accuracy strict counts these")
+
+
+def test_other_results_that_are_only_printed_are_told() -> None:
+    """Dynamo may have captured another computation: then no compiled graph is wrong."""
+    found = captured(Outcome(status="ok")).model_copy(update={"runs": 2, "prints": ("sum 0.0\n",) * 2})
+    said = "the program passes here in 2 runs; it prints 'sum 0.0' each time, and 'sum 2.5' without the compiler; if that is wrong, let"
+    assert passes(found, Outcome(status="ok", stdout="sum 2.5\n")).startswith(said)
+    assert passes(found, Outcome(status="ok", stdout="sum 0.0\n")) == "the program passes here in 2 runs"
+    assert passes(found, Outcome(status="ok")) == "the program passes here in 2 runs"  # it is not known what that printed

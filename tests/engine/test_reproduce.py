@@ -171,7 +171,7 @@ def intake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeouts: list[float
             regions = regions or (synchronous if watch.synchronous else ())
             return Capture(
                 outcome=outcome, signature=signature, own_verdict=own, own_code=code, regions=regions, versions={}, log=script,
-                errors=errors, again=later is not None, ended=lives if signature else None,
+                errors=errors, again=later is not None, ended=lives if signature else None, prints=(outcome.stdout,),
             )  # fmt: skip
 
         monkeypatch.setattr("bot.engine.reproduce.capture", captured)
@@ -779,6 +779,16 @@ def test_a_program_that_passed_is_asked_again(intake: Callable[..., Intake]) -> 
     with pytest.raises(Ended, match="the program passes here in 5 runs") as ended:
         intake([PASSED] * 5, [PASSED], accuracy="off").run()
     assert ended.value.code == "passes"
+
+
+def test_of_a_program_that_passed_other_results_are_told_if_each_run_prints_them(intake: Callable[..., Intake]) -> None:
+    zero, other = (PASSED.model_copy(update={"stdout": f"sum {number}\n"}) for number in (0, 2.5))
+    with pytest.raises(Ended, match=r"passes here in 5 runs; it prints 'sum 0' each time, and 'sum 2.5' without the compiler; ") as ended:
+        intake([zero] * 5, [other], accuracy="off").run()
+    assert ended.value.code == "passes"
+    for captures, alone in (([zero, zero, zero, other], zero), ([zero] * 4, other)):
+        with pytest.raises(Ended, match=r"the program passes here in 5 runs$"):
+            intake(list(captures), [other], alone=alone, accuracy="off").run()
 
 
 def test_what_eager_raises_too_is_no_failure_of_a_program_that_lives_on(intake: Callable[..., Intake]) -> None:

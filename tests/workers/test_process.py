@@ -13,7 +13,7 @@ from bot.failure.machine_faults import STOPPED, fault_of
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
 from bot.inside.own_time import OwnTime
-from bot.workers.process import Interrupted, Patience, run_process
+from bot.workers.process import MOST_PRINTED, Interrupted, Patience, run_process
 from tests.processes import ended
 
 
@@ -49,6 +49,12 @@ def test_exit_statuses(tmp_path: Path, words: str, status: str, signal: str | No
 def test_standard_error_comes_last_and_bytes_that_are_no_text_are_kept(tmp_path: Path) -> None:
     outcome = run(tmp_path, "sh", "-c", "printf 'err\\n' >&2; printf 'out\\377\\n'")
     assert outcome.text == "out\ufffd\nerr\n"
+    assert outcome.stdout == "out\ufffd\n"
+
+
+def test_long_output_is_not_kept_twice(tmp_path: Path) -> None:
+    outcome = run(tmp_path, "sh", "-c", f"yes | head -c {MOST_PRINTED + 1}")
+    assert (len(outcome.text), outcome.stdout) == (MOST_PRINTED + 1, "")
 
 
 def test_an_interruption_ends_the_whole_group(tmp_path: Path) -> None:

@@ -145,6 +145,7 @@ class Capture(Model):
     )
     caught: str = Field(default="", description="what the compiler raised, if the program caught it and then ended well")
     runs: int = Field(default=1, description="runs of the program until it failed or counted as passing")
+    prints: tuple[str, ...] = Field(default=(), description="what each of these runs printed to standard output")
     partial: bool = False  # without the compiler, it ends only after the statement that fails with it
     eager_error: str = Field(default="", description="class and message of what eager raised in code that would be compiled")
     log: Path

@@ -98,10 +98,11 @@ def capture(target: Target, python: str, cwd: Path, watch: Watch, patience: Pati
     log.write_text(outcome.text, encoding="utf-8")
     written = read_facts(out / RUN_FILE, RunFacts)
     ended = _end_of_program(outcome, written, returned)
+    printed = outcome.stdout
     outcome, child = _end_in_compiler(ended, written, out, ended.text + log.read_text(encoding="utf-8"), target.name)
     if child is not None:
         outcome = _end_of_child(outcome, child, began)
-    return _brought_back(target, out, log, written or {"status": "infra"}, ended, outcome, child)
+    return _brought_back(target, out, log, written or {"status": "infra"}, ended, outcome, child).model_copy(update={"prints": (printed,)})
 
 
 def _order(target: Target, watch: Watch) -> CaptureOrder:
