@@ -17,7 +17,7 @@ from bot.engine.capture.region import Object, Region
 from bot.failure.device_errors import is_asynchronous, is_out_of_memory
 from bot.models.failure import Kind, Signature, Stage
 from bot.reduce.graph.codec import graph_from_json
-from bot.reduce.graph.form import EAGER_ALONE, Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
+from bot.reduce.graph.form import EAGER_ALONE, Code, Graph, Node, Pipeline, Program, Recipe, Ref, Value, is_launch, kernels, refs
 from bot.reduce.graph.inline import flattened, on_one_stream
 from bot.reduce.graph.keep import Policy, keep_only
 from bot.reduce.graph.naming import bind_symbols, canonical
@@ -299,7 +299,7 @@ def _reads_numbers(graph: Graph) -> bool:
 
 def _in_place(node: Node) -> bool:
     parts = node.target.split(".")
-    if is_launch(node) or any(name == "inplace" and value is True for name, value in node.kwargs):
+    if is_launch(node) or node.writes or any(name == "inplace" and value is True for name, value in node.kwargs):
         return True
     if parts[:2] == ["torch", "ops"]:
         return len(parts) > 3 and parts[3].endswith("_") and not parts[3].endswith("__")
@@ -333,7 +333,9 @@ def _located(graph: Graph, blobs: Path) -> Graph | None:
 
 
 def _namespaces(graph: Graph) -> set[str]:
-    targets = (node.target.split(".") for node in graph.all_nodes())
+    # an operator may be an argument too: functionalization calls whatever writes through a higher-order operation
+    named = (one.text for node in graph.all_nodes() for one in node.leaves() if isinstance(one, Code))
+    targets = (path.split(".") for path in (*(node.target for node in graph.all_nodes()), *named))
     return {parts[2] for parts in targets if parts[:2] == ["torch", "ops"] and len(parts) > 2} - TORCH_NAMESPACES
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -45,13 +46,17 @@ class Form:
         self.inputs.append({"name": name, **entry})
         return {"$ref": name}
 
-    def add_node(self, op: str, target: str, args: list[Any], kwargs: dict[str, Any], meta: Any, name: str) -> Any:
-        """Add a node; returns a reference to it. `op`, `target`, `args`, `kwargs`, `meta` and `name` are the fields of
+    def add_node(
+        self, op: str, target: str, args: list[Any], kwargs: dict[str, Any], meta: Any, name: str, writes: Sequence[int | str] = ()
+    ) -> Any:
+        """Add a node; returns a reference to it. `op`, `target`, `args`, `kwargs`, `meta`, `name` and `writes` are the fields of
         `bot.reduce.graph.form.Node`; the name may change."""
         name = self.fresh(name)
         entry: dict[str, Any] = {"name": name, "op": op, "target": target, "args": args, "meta": meta}
         if kwargs:
             entry["kwargs"] = [[key, value] for key, value in kwargs.items()]
+        if writes:
+            entry["writes"] = list(writes)
         self.nodes.append(entry)
         return {"$ref": name}
 

@@ -145,7 +145,7 @@ class _Reader:
     def _call(self, op: str, target: str, node: torch.fx.Node, env: dict[torch.fx.Node, Any], prefix: str) -> Any:
         args, kwargs = self._given(node, env)
         known = known_value(node)
-        made = self.form.add_node(op, target, args, kwargs, meta_of(known), prefix + node.name)
+        made = self.form.add_node(op, target, args, kwargs, meta_of(known), prefix + node.name, _writes(node))
         self.arguments.symbols.note(known, made)
         return made
 
@@ -186,6 +186,19 @@ class _Reader:
             else:
                 raise Unreadable(f"a call of module {node.target} without its argument {place.target}")
         return self._walk(inner, inside, f"{prefix}{node.name}_")
+
+
+def _writes(node: torch.fx.Node) -> list[int | str]:
+    """Positions and keywords of the arguments that the operator of `node` writes to by its schema, unless its name says that it writes: an
+    operator of the user's may have any name."""
+    packet = getattr(node.target, "overloadpacket", node.target)
+    if str(getattr(packet, "__name__", "_")).endswith("_"):
+        return []
+    schema = getattr(node.target, "_schema", None) or getattr(getattr(node.target, "default", None), "_schema", None)
+    written = [one.alias_info is not None and one.alias_info.is_write for one in getattr(schema, "arguments", ())]
+    names = [one.name for one, is_written in zip(getattr(schema, "arguments", ()), written, strict=True) if is_written]
+    places = [place for place, is_written in enumerate(written[: len(node.args)]) if is_written]
+    return [*places, *(name for name in names if name in node.kwargs)]
 
 
 def _traced_by_aot(gm: torch.fx.GraphModule) -> bool:

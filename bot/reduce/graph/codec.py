@@ -61,6 +61,7 @@ def _node(data: dict[str, Any]) -> Node:
         args=tuple(_arg(item) for item in data.get("args", ())),
         kwargs=tuple((str(key), _arg(item)) for key, item in data.get("kwargs", ())),
         meta=meta_from_json(data.get("meta", {})),
+        writes=tuple(place if isinstance(place, int) and place >= 0 else str(place) for place in data.get("writes", ())),
     )
 
 

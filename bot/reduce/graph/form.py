@@ -110,7 +110,8 @@ class Node:
     """One operation.
 
     `op` is "function" (`target` is its full Python path, such as `torch.ops.aten.relu.default` or `operator.add`) or "method" (`target` is
-    the method's name, the object is `args[0]`).
+    the method's name, the object is `args[0]`). `writes` are positions and keywords of the arguments that its operator writes to by its
+    schema. They are empty if its name says that it writes, as `add_` does, and for a launch.
     """
 
     name: str
@@ -119,6 +120,13 @@ class Node:
     args: tuple[Arg, ...] = ()
     kwargs: tuple[tuple[str, Arg], ...] = ()
     meta: Meta = Meta()
+    writes: tuple[int | str, ...] = ()
+
+    def written(self) -> Iterator[str]:
+        """Names of the values that `writes` tells of."""
+        named = dict(self.kwargs)
+        found = (named.get(place) if isinstance(place, str) else (*self.args[place : place + 1],) for place in self.writes)
+        return (leaf.name for leaf in leaves(tuple(found)) if isinstance(leaf, Ref))
 
     def leaves(self) -> Iterator[Arg]:
         """Every literal, `Code` and `Ref` among its arguments, in order."""

@@ -15,7 +15,7 @@ context) keeps its producer.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from enum import Enum
 
@@ -103,9 +103,10 @@ class _Builder:
             item = is_getitem(node) and node.name not in self.droppable
             if item and isinstance(source, Ref) and source.name in wanted and source.name not in shown:
                 wanted.add(node.name)
-        # Without the launch that fills it, an empty tensor holds garbage.
+        # Without the operation that fills it, an empty tensor holds garbage.
         for node in nodes:
-            if is_launch(node) and any(used in wanted and _is_empty(nodes[self.index[used]]) for used in node.uses() if used in self.index):
+            filled = set(_maybe_written(node)) & wanted & self.index.keys()
+            if any(_is_empty(nodes[self.index[name]]) for name in filled):
                 wanted.add(node.name)
         return wanted
 
@@ -221,8 +222,8 @@ class _Builder:
         alive.reverse()
         if not new and len(stay) == len(before):
             return self.graph.output, alive
-        if not stay and not new and allowed is None:  # a launch returns nothing: return what it may have written
-            given = [name for n in alive if is_launch(n) for name in n.uses()]
+        if not stay and not new and allowed is None:  # what only writes returns nothing: return what it may have written
+            given = [name for n in alive for name in _maybe_written(n)]
             new = [name for name in given if self.metas.get(name, Meta()).is_tensor][-1:]
         outputs = [Ref(name) for name in (*stay, *reversed(new))]
         if not outputs:
@@ -251,6 +252,11 @@ class _Builder:
         floating = is_floating(meta.dtype)
         value = fresh_value(meta, producer.target, users, varied=self.program.recipe.accuracy)
         return Input(name, meta, value, requires_grad=self.program.recipe.needs_gradients and floating)
+
+
+def _maybe_written(node: Node) -> Iterator[str]:
+    """Names of the values that `node` writes, as far as its schema tells; of a launch, whatever it uses."""
+    return node.uses() if is_launch(node) else node.written()
 
 
 def _is_empty(node: Node) -> bool:
@@ -295,7 +301,7 @@ def _shows(node: Node) -> bool:
 
 def _acts(node: Node) -> bool:
     """Whether `node` is kept for its side effect: it returns nothing, or changes its operand."""
-    if node.meta.kind == "other" and not node.meta.items:
+    if node.writes or (node.meta.kind == "other" and not node.meta.items):
         return True
     return any(word.endswith("_") and not word.startswith("_") for word in node.target.split("."))
 

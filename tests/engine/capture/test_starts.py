@@ -196,6 +196,10 @@ class TestRecipe:
             held = graph("torch.nn.functional.leaky_relu", inplace=value)
             assert only(region("dynamo", held)).program.recipe.freshness is value
 
+    def test_an_operator_that_writes_by_its_schema_does_too(self) -> None:
+        node = Node("n", "function", "torch.ops.aten.add.out", (Ref("arg0_1"), 1), (("out", Ref("arg0_1")),), TENSOR, ("out",))
+        assert only(region("dynamo", Graph((X,), (node,), Ref("n")))).program.recipe.freshness
+
     @pytest.mark.parametrize(
         ("failure", "grad", "hook", "expected"),
         [
@@ -390,6 +394,13 @@ class TestObjects:
         assert any("mine::twice" in preamble and "mypasses" not in preamble for preamble in preambles)
         assert "import mypasses" in preambles, "a package may register it"
         assert made(region(held=graph("torch.ops.aten.relu.default")), source=source, line=15)[0].program.preamble == ""
+
+    def test_operators_that_are_arguments_count(self) -> None:
+        """Functionalization calls what writes to its arguments through a higher-order operation."""
+        target = "torch.ops.higher_order.auto_functionalized_v2"
+        node = Node("n", "function", target, (Code("torch.ops.mine.twice.default"),), (("x", Ref("arg0_1")),), TENSOR)
+        held = Graph((X,), (node,), (Ref("n"),))
+        assert "import mypasses" in [start.program.preamble for start in made(region(held=held), source=SOURCE, line=14)]
 
     def test_operators_inside_bodies_count(self) -> None:
         body = graph("torch.ops.mine.twice.default")

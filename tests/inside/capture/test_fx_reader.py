@@ -560,6 +560,27 @@ def test_without_data_the_values_are_sensible(tmp_path: Path) -> None:
     assert [i["value"]["kind"] for i in data["inputs"]] == ["randn", "zeros", "randint"]
 
 
+def test_what_an_operator_writes_to_by_its_schema_is_told(tmp_path: Path) -> None:
+    """Its name need not say so. Without copies of the inputs, eager's call would change what the compiled one gets."""
+
+    def reverse_into(src: torch.Tensor, times: int, dst: torch.Tensor) -> None:
+        dst.copy_(src.flip(0) * times)
+
+    namespace = torch.library.Library("written_to", "FRAGMENT")
+    namespace.define("reverse_into(Tensor src, int times, Tensor(a!) dst) -> ()")
+    namespace.impl("reverse_into", reverse_into, "CompositeExplicitAutograd")
+
+    def changes(x: torch.Tensor) -> torch.Tensor:
+        torch.ops.written_to.reverse_into(x.clone(), 2, dst=x)
+        torch.ops.written_to.reverse_into.default(x.clone(), 2, x)
+        return torch.ops.aten.add.Tensor(x, 1).mul_(x)
+
+    (read,) = capture_dynamo(changes, [torch.arange(3.0)], tmp_path).graphs
+    nodes = graph_from_json(read).nodes
+    assert [node.writes for node in nodes if "written_to" in node.target] == [("dst",), (2,)]
+    assert not any(node.writes for node in nodes if "written_to" not in node.target)
+
+
 def test_leaves_and_results_of_operations_are_told_apart(tmp_path: Path) -> None:
     graph = torch.fx.Graph()
     graph.output((graph.placeholder("x"), graph.placeholder("y")))

@@ -58,6 +58,8 @@ def _node_json(node: Node) -> dict[str, Any]:
     data["args"] = [_arg_json(item) for item in node.args]
     if node.kwargs:
         data["kwargs"] = [[key, _arg_json(item)] for key, item in node.kwargs]
+    if node.writes:
+        data["writes"] = list(node.writes)
     data["meta"] = meta_to_json(node.meta)
     return data
 

@@ -69,6 +69,7 @@ nodes = st.builds(
     args=st.lists(args, max_size=3).map(tuple),
     kwargs=st.lists(st.tuples(names, args), max_size=2).map(tuple),
     meta=metas,
+    writes=st.lists(st.integers(0, 3) | names, max_size=2).map(tuple),
 )
 
 

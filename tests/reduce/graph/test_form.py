@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 
 from bot.reduce.graph.form import Code, Graph, Input, Mapping, Meta, Ref, Slice, contiguous_stride, is_op, kernels, leaves, refs
@@ -25,6 +27,13 @@ def test_a_node_uses_what_its_arguments_name_in_order_with_repeats() -> None:
     node = op("n", "add.Tensor", Ref("a"), [Ref("b"), 1], meta=META, out=Ref("a"))
     assert list(node.uses()) == ["a", "b", "a"]
     assert list(node.leaves()) == [Ref("a"), Ref("b"), 1, Ref("a")]
+
+
+def test_what_a_node_writes_is_what_stands_at_these_places() -> None:
+    node = op("n", "mine.fill.default", Ref("a"), [Ref("b"), Ref("c")], meta=META, out=Ref("d"), scale=Ref("e"))
+    assert list(replace(node, writes=(1, "out")).written()) == ["b", "c", "d"]
+    assert list(replace(node, writes=(4, "gone")).written()) == [], "arguments that were dropped"
+    assert list(node.written()) == []
 
 
 def test_operations_of_bodies_count_and_items_do_not() -> None:

@@ -203,3 +203,15 @@ def test_every_subset_is_well_formed_and_true_to_its_metadata(data: st.DataObjec
         assert metas is not None
         assert all(plain(metas[n.name]) == plain(n.meta) for n in found.graph.nodes)
         assert {n.name for n in found.graph.nodes if word(n) != "getitem"} == keep
+
+
+def test_what_an_operator_writes_is_returned_in_place_of_its_result() -> None:
+    """An operator of the user's that fills a tensor returns nothing, and its name does not say which it fills."""
+    fill = replace(op("f", "mine.fill.default", Ref("e"), Ref("x"), meta=Meta()), writes=(0,))
+    nodes = (op("e", "empty_like.default", Ref("x"), meta=SQUARE), fill, op("r", "sin.default", Ref("e"), meta=SQUARE))
+    program = Program(Graph((Input("x", SQUARE),), nodes, Ref("r")))
+    found = keep_only(program, {"e", "f"}, Policy.CONNECT)
+    assert kept(found) == [("e", ["x"]), ("f", ["e", "x"])]
+    assert found is not None
+    assert found.graph.output == Ref("e")
+    assert ("f", ["e", "x"]) in kept(keep_only(program, {"e", "r"}, Policy.CONNECT)), "without it, an empty tensor holds garbage"

@@ -318,7 +318,7 @@ def _freed(found: list[str]) -> list[str]:
 
 def _only_acts(node: Node) -> bool:
     name = _word(node)
-    return (name.endswith("_") and not name.endswith("__")) or name.startswith(_ACTS)
+    return bool(node.writes) or (name.endswith("_") and not name.endswith("__")) or name.startswith(_ACTS)
 
 
 def _comparable(output: Arg, metas: dict[str, Meta]) -> Arg:
