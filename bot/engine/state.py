@@ -257,7 +257,9 @@ class Findings:
     def lets_nothing_through(self) -> bool:
         """Whether the program does not end with its failure, and each form of it was seen not to fail that way either."""
         search, given = self.search, self.reproduction
-        if search is None or given is None or given.capture.ended is None or self.verification.same:
+        if search is None or given is None or self.verification.same:
+            return False
+        if given.capture.ended is None and given.capture.outcome.status != "ok":
             return False
         return search.reference is None and search.fixed_point and not search.fault
 
@@ -284,10 +286,11 @@ class Findings:
         elif seen.same:
             said = f"{seen.same} of {seen.runs} fresh processes failed in the same way, but the compiler is not shown to be the cause"
         elif self.lets_nothing_through:
-            said = (
-                "the program does not end with its failure (it catches the exception, or loses only a thread or a process to it), and no"
-                " form of it that does was found; its script, alone"
+            caught = self.reproduction is not None and self.reproduction.capture.ended is not None
+            why = (
+                "it catches the exception, or loses only a thread or a process to it" if caught else "a compiled graph's numbers are wrong"
             )
+            said = f"the program does not end with its failure ({why}), and no form of it that does was found; its script, alone"
         elif by_command and (self.search is None or self.search.reference is None):
             said = "the command fails here, but not the script that calls its test alone"
         elif instead is not None:

@@ -428,6 +428,15 @@ def test_what_a_program_does_not_end_with_is_not_our_fault(
     assert said.endswith(": run 3: did not fail")
 
 
+def test_wrong_numbers_that_a_program_does_not_look_at_are_told_where_no_form_shows_them(tmp_path: Path) -> None:
+    given = reproduction(tmp_path)
+    given = replace(given, capture=given.capture.model_copy(update={"outcome": Outcome(status="ok")}))
+    found = findings(search(fixed_point=True), VerificationFacts(runs=3, same=0, eager="passes"), reproduction=given)
+    assert found.code(found.status(3)) == "not_understood"
+    said = "the program does not end with its failure (a compiled graph's numbers are wrong), and no form of it that does was found"
+    assert found.unlike(by_command=False).startswith(said)
+
+
 def test_a_program_that_fails_steadily_in_another_way_is_told_so() -> None:
     """It did not end when it was captured, say, and raises in each fresh process."""
     proof = Proof("text", VerificationFacts(runs=3, same=0, eager="passes"), ("run 3: kind exception, not hang",), instead=SIGNATURE)
