@@ -8,7 +8,7 @@ import pytest
 
 from bot.action.report.render.facts import evidence, figures, reduction, why
 from bot.models.failure import Kind, Phase, Signature
-from bot.models.result import Elsewhere, Evidence, ExportedProgram, Files, Reduction, Timing, VerificationFacts
+from bot.models.result import Elsewhere, Evidence, ExportedProgram, Files, Reduction, Rule, Timing, VerificationFacts
 from tests.action.report.reports import result
 
 
@@ -58,6 +58,16 @@ def test_the_control(eager: Any, kind: Kind, said: str) -> None:
     rows = dict(evidence(made))
     assert rows["Without the compiler"] == said
     assert rows["Fails in the same way, alone, in fresh processes"] == "2 of 3"
+
+
+def test_an_error_that_is_missing_where_the_program_ends_in_its_own_way() -> None:
+    """Its signature is the program's exit status, which says nothing of it."""
+    made = result(
+        signature=Signature(kind=Kind.EXCEPTION, phase=Phase.RUN, exception=("SystemExit",), message="3"),
+        verification=VerificationFacts(runs=3, same=3, eager="passes", rule=Rule(own_verdict=True, error="IndexError: <index> out of")),
+    )
+    said = "passes: something that is compiled raises <code>IndexError: &lt;index&gt; out of</code>, as it should"
+    assert dict(evidence(made))["Without the compiler"] == said
 
 
 def test_without_a_run_nothing_is_said_of_one() -> None:
