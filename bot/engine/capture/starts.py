@@ -72,28 +72,36 @@ def starts(
     `failure` is what they should show; `source` is the user's script, if there is one, and `failing_line` its line that called into torch;
     `installed` are functions of the script that torch had called when it failed. The scripts fix their random numbers with `seed`.
     """
-    for hook in _ORDER:
-        # of several failures at one hook point, the last one ended the program
-        for region in reversed([r for r in regions if r.hook == hook and r.graph is not None]):
-            assert region.graph is not None
-            found = []
-            for read in _of_wrong(graph_from_json(region.graph), region.wrong):
-                located = _located(read, region.blobs)
-                if located is None:
-                    break
-                captured = bind_symbols(on_one_stream(located))
-                graph = canonical(captured)
-                names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
-                found += [
-                    Start(_STAGES[hook], Program(graph, variant, preamble), names, region.blamed)
-                    for preamble, recipe in _recipes(region, graph, source, failing_line, seed, installed)
-                    for variant in _variants(hook, region, graph, recipe, failure)
-                ]
-            yield from found
-            if region.recipe.fullgraph and _reads_numbers(graph):
-                for start in found:
-                    recipe = replace(start.program.recipe, fullgraph=True)
-                    yield replace(start, program=replace(start.program, recipe=recipe))
+    # of several failures at one hook point, the last one ended the program
+    known = [region for region in reversed(regions) if region.hook in _ORDER and region.graph is not None]
+    for region in sorted(known, key=_rank):
+        assert region.graph is not None
+        found = []
+        for read in _of_wrong(graph_from_json(region.graph), region.wrong):
+            located = _located(read, region.blobs)
+            if located is None:
+                break
+            captured = bind_symbols(on_one_stream(located))
+            graph = canonical(captured)
+            names = tuple((a.name, b.name) for a, b in zip(captured.nodes, graph.nodes, strict=False))
+            found += [
+                Start(_STAGES[region.hook], Program(graph, variant, preamble), names, region.blamed)
+                for preamble, recipe in _recipes(region, graph, source, failing_line, seed, installed)
+                for variant in _variants(region.hook, region, graph, recipe, failure)
+            ]
+        yield from found
+        if region.recipe.fullgraph and _reads_numbers(graph):
+            for start in found:
+                recipe = replace(start.program.recipe, fullgraph=True)
+                yield replace(start, program=replace(start.program, recipe=recipe))
+
+
+def _rank(region: Region) -> int:
+    """The place of `region` among those to try. AOTAutograd calls an operator that writes to its arguments through another one, which
+    returns copies; as Dynamo recorded it, it is called as people do."""
+    assert region.graph is not None
+    indirect = any("auto_functionalized" in node.target for node in graph_from_json(region.graph).all_nodes())
+    return _ORDER.index(region.hook) + (len(_ORDER) if indirect else 0)
 
 
 def flat(start: Start, oracle: GraphOracle) -> Iterator[Start]:

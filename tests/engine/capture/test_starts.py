@@ -395,6 +395,11 @@ class TestObjects:
         assert "import mypasses" in preambles, "a package may register it"
         assert made(region(held=graph("torch.ops.aten.relu.default")), source=source, line=15)[0].program.preamble == ""
 
+    def test_what_calls_an_operator_through_another_one_is_asked_last(self) -> None:
+        indirect = region(held=graph("torch.ops.higher_order.auto_functionalized_v2"))
+        assert [start.stage for start in made(region("dynamo"), indirect)] == [Stage.DYNAMO, Stage.AOT]
+        assert [start.stage for start in made(region("dynamo"), region())] == [Stage.AOT, Stage.DYNAMO]
+
     def test_operators_that_are_arguments_count(self) -> None:
         """Functionalization calls what writes to its arguments through a higher-order operation."""
         target = "torch.ops.higher_order.auto_functionalized_v2"
