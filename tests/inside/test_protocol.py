@@ -73,7 +73,7 @@ def test_each_role_has_a_module() -> None:
 
 def test_facts_and_outcome_speak_of_the_same() -> None:
     # what only who watches a process can tell
-    watched = {"cut", "elapsed"}
+    watched = {"cut", "elapsed", "stdout"}
     assert Facts.__annotations__.keys() | {"status"} >= Outcome.model_fields.keys() - watched
     for status in get_args(protocol.RunStatus):
         assert status in (Outcome.__doc__ or "")
