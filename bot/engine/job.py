@@ -214,7 +214,7 @@ class Job:
             raise Ended("error", "not_understood", why)
         pool.start()
         self.progress.say(f"sandbox: {', '.join(self._box.known_layers) or 'none'}")
-        self._versions.update(facts.of_machine(ask))
+        self._versions.update(facts.of_machine(ask, most=self.options.budget * ASK_SHARE))
         first = of_first_runs(self.options, self.budget)
 
         def run(options: Options) -> Reproduction:

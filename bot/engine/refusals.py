@@ -237,7 +237,9 @@ class TwoRuns:
 
     def _endless(self, last: str) -> Ended:
         compiled, eager = self.compiled.outcome, self.eager
-        said = f"without the compiler the program does not end within {eager.seconds:.0f} s; its last line: {shortened(last, 200)}"
+        # one that was cut off was not asked how long it takes
+        how = "was not at its end when it was cut off after" if eager.cut else "does not end within"
+        said = f"without the compiler the program {how} {eager.seconds:.0f} s; its last line: {shortened(last, 200)}"
         longer = eager.seconds >= HANG_RATIO * compiled.seconds + START
         # if both timed out, a run that was cut off with the budget may have had less time than it needs
         if longer or (compiled.status == "timeout" and not eager.cut):

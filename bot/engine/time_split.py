@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable
 
 from bot.engine.evidence import verify
-from bot.engine.options import Options
+from bot.engine.options import Ended, Options
 from bot.engine.state import Reproduction, SearchResult
 from bot.models.failure import Kind
 from bot.oracle.budget import Budget
+from bot.units import spoken
 from bot.workers.process import START
 
 # The budget's share for the first runs, by their own time and by the time that passes.
@@ -34,8 +35,13 @@ LEAST_QUERIES = 3
 
 
 def of_first_runs(options: Options, budget: Budget) -> Budget:
-    """The part of the `budget` in which the first runs have to end, according to `options`."""
-    return budget.part(None if options.hang_after is not None else options.budget * FIRST_MOST)
+    """The part of the `budget` in which the first runs have to end, according to `options`. Raises Ended if it is over already."""
+    first = budget.part(None if options.hang_after is not None else options.budget * FIRST_MOST)
+    if first.remaining() <= 0:
+        took = f"{budget.clock() - budget.started:.0f} s of a budget of {spoken(options.budget)}"
+        said = f"the machine took {took} to get ready, so the program was not run"
+        raise Ended("error", "budget", f"{said}; a longer --budget gives it more time")
+    return first
 
 
 def first_run(options: Options) -> float:

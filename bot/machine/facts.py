@@ -18,16 +18,18 @@ _LIMIT = 30.0
 _LONGEST = 120
 
 
-def of_machine(ask: RunCommand, devices: Sequence[Path] | None = None) -> dict[str, str]:
+def of_machine(ask: RunCommand, devices: Sequence[Path] | None = None, *, most: float = _LIMIT) -> dict[str, str]:
     """The facts that are known, by name: `os`, `cpu`, `compiler`, and with an NVIDIA driver `gpu` and `driver`.
 
-    `ask` runs a command with a limit in seconds; `devices` are the GPUs' device files, by default this machine's.
+    `ask` runs a command with a limit in seconds, each time `most` or half a minute, whichever is less; `devices` are the GPUs' device
+    files, by default this machine's.
     """
+    limit = min(most, _LIMIT)
     if devices is None:
         devices = gpu_files()
-    found = {"os": _system(), "cpu": _processor(), "compiler": _compiler(ask)}
+    found = {"os": _system(), "cpu": _processor(), "compiler": _compiler(ask, limit)}
     if devices:
-        said = _said(ask, ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
+        said = _said(ask, limit, ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
         rows = [row.split(",") for row in said.splitlines()]
         names = [row[0].strip() for row in rows if len(row) == 2]
         if names:
@@ -57,18 +59,18 @@ def _processor() -> str:
     return f"{name} ({count} {'core' if count == 1 else 'cores'})" if count else name
 
 
-def _compiler(ask: RunCommand) -> str:
+def _compiler(ask: RunCommand, limit: float) -> str:
     """The compiler that Inductor uses on a CPU, and its version."""
     name = next((each for each in (os.environ.get("CXX"), *_COMPILERS) if each and shutil.which(each)), None)
     if name is None:
         return ""
-    return next(iter(_said(ask, [name, "--version"]).splitlines()), "").strip()
+    return next(iter(_said(ask, limit, [name, "--version"]).splitlines()), "").strip()
 
 
-def _said(ask: RunCommand, command: Sequence[str]) -> str:
+def _said(ask: RunCommand, limit: float, command: Sequence[str]) -> str:
     """What a command prints; empty if it fails."""
     try:
-        done = ask(command, _LIMIT)
+        done = ask(command, limit)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout if done.returncode == 0 else ""

@@ -14,8 +14,11 @@ import pytest
 from bot.engine.job import Job
 from bot.engine.options import Options
 from bot.engine.target import Target
+from tests.clock import longest_pause
 
 BUDGET, BEYOND = 8.0, 10.0
+# Seconds: less than what is left of the budget's parts beside what the runs wait for.
+MOST_PAUSE = 1.0
 HANGS = "trap '' ABRT USR1; setsid sleep 60 & while :; do sleep 1; done"
 FAILED = r"Traceback (most recent call last):\\n  File \"fail.py\", line 1, in <module>\\nKeyError: 7\\n"
 ROLES = {
@@ -38,8 +41,15 @@ ROLES = {
 )
 def test_a_job_ends_with_its_budget(tmp_path: Path, hanging: tuple[str, ...], status: str, code: str) -> None:
     roles = {role: HANGS if role in hanging else does for role, does in ROLES.items()}
-    started = time.monotonic()
-    result = Job(_options(tmp_path, roles)).run()
+    # a machine that stands still says nothing of how a budget is divided
+    for attempt in ("first", "second", "last"):
+        place = tmp_path / attempt
+        place.mkdir()
+        started = time.monotonic()
+        with longest_pause() as pause:
+            result = Job(_options(place, roles)).run()
+        if pause() < MOST_PAUSE:
+            break
     assert time.monotonic() - started < BUDGET + BEYOND
     assert result is not None
     assert (result.status, result.reason_code) == (status, code), result.reason

@@ -293,6 +293,7 @@ def test_a_control_that_was_cut_off_does_not_say_that_eager_never_ends() -> None
     found = refusal(runs({**hung, "cut": True}, status="timeout", seconds=2.0), Told())
     assert found is not None
     assert found[:2] == ("error", "budget")
+    assert "was not at its end when it was cut off after 2 s" in found[2]
     assert "a longer --budget" in found[2]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from bot.engine.capture.region import Capture
 from bot.engine.evidence import verify
-from bot.engine.options import Options
+from bot.engine.options import Ended, Options
 from bot.engine.state import Reproduction, SearchResult
 from bot.engine.target import Target
 from bot.engine.time_split import enough, first_run, keeping_for_proof, of_first_runs, reserve
@@ -33,6 +33,18 @@ def options(tmp_path: Path, budget: float, hang_after: float | None = None) -> O
 def reproduction(tmp_path: Path, kind: Kind, seconds: float, hang_after: float = 60.0) -> Reproduction:
     capture = Capture(outcome=Outcome(status="raised", seconds=seconds), signature=None, regions=(), versions={}, log=tmp_path)
     return Reproduction(capture, Signature(kind=kind, phase=Phase.DYNAMO), None, None, hang_after)
+
+
+@pytest.mark.parametrize("hang_after", [None, 5.0])
+def test_a_machine_that_got_ready_too_late_says_nothing_of_the_program(tmp_path: Path, hang_after: float | None) -> None:
+    clock = Clock()
+    budget = Budget(60.0, 10.0, clock=clock)
+    clock.now += 30.0
+    assert of_first_runs(options(tmp_path, 60.0, hang_after), budget).remaining() == (30.0 if hang_after else 10.0)
+    clock.now += 31.0
+    with pytest.raises(Ended, match=r"^the machine took 61 s of a budget of .* to get ready, so the program was not run") as end:
+        of_first_runs(options(tmp_path, 60.0, hang_after), budget)
+    assert (end.value.status, end.value.code) == ("error", "budget")
 
 
 @pytest.mark.parametrize(

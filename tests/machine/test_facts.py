@@ -48,6 +48,18 @@ def test_without_a_device_no_driver_is_asked() -> None:
     assert "gpu" not in of_machine(ask, [])
 
 
+def test_a_command_gets_no_more_time_than_there_is() -> None:
+    limits: list[float] = []
+
+    def ask(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[str]:
+        limits.append(limit)
+        raise subprocess.TimeoutExpired(command, limit)
+
+    for most in (0.8, 1000.0):
+        assert "compiler" not in of_machine(ask, [Path("/dev/nvidia0")], most=most)
+    assert limits == [0.8, 0.8, 30.0, 30.0]
+
+
 def test_facts_are_short() -> None:
     assert all(len(value) <= 120 for value in answers("x" * 500 + ", 1\n").values())
 
