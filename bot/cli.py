@@ -255,9 +255,9 @@ def _alone(arguments: argparse.Namespace) -> int:
 
 def _taken(grammar: argparse.ArgumentParser, arguments: argparse.Namespace, rest: Sequence[str], scratch: Path) -> dict[str, Any]:
     """What to run, and what the input was taken for, as fields of `Options`."""
-    from bot.engine.excerpt import remarks
     from bot.engine.inputs import prepare, taken
     from bot.engine.target import CommandError, Target, target_of_command
+    from bot.engine.terminal import remarks
 
     if arguments.command is not None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,6 +12,8 @@ MODULES = sorted((ROOT / "bot").rglob("*.py"))
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
 LINES = 400
 PAIRS = 32
+# A class, or another name for a type.
+TYPE = re.compile(r"[A-Z]+[a-z]\w*")
 
 
 def unit(path: Path) -> str:
@@ -51,11 +54,16 @@ def test_few_units_import_each_other() -> None:
     assert len(pairs) <= PAIRS, sorted(pairs)
 
 
-def test_no_class_name_means_two_things() -> None:
+def test_no_name_of_a_type_means_two_things() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path, tree in TREES.items():
+        where = str(path.relative_to(ROOT))
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
-                places[node.name].append(str(path.relative_to(ROOT)))
-    assert places
+                places[node.name].append(where)
+        for node in tree.body:
+            aliases = [one.id for one in node.targets if isinstance(one, ast.Name)] if isinstance(node, ast.Assign) else []
+            for name in filter(TYPE.fullmatch, aliases):
+                places[name].append(where)
+    assert {"Capture", "TakenAs"} <= places.keys()
     assert {name: where for name, where in places.items() if len(where) > 1} == {}

@@ -66,7 +66,7 @@ class Edge:
 
 
 EDGE = Edge()
-Job = Callable[[Settings, Console], JobOutcome]
+Subcommand = Callable[[Settings, Console], JobOutcome]
 # What a job does if some of its inputs cannot be used, which the string explains.
 Unusable = Callable[[Settings, Console, str], JobOutcome]
 
@@ -110,7 +110,7 @@ class LogFormatter(logging.Formatter):
         return harmless(redaction.redact(super().format(record)))
 
 
-def _run(job: Job, unusable: Unusable | None = None) -> int:
+def _run(job: Subcommand, unusable: Unusable | None = None) -> int:
     """The exit status of a job: 2 for unusable input, which `unusable` may handle; 1 if GitHub does not answer, or for a fault of ours."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(LogFormatter("%(message)s"))

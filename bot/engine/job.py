@@ -21,7 +21,6 @@ from bot.engine.capture.local_modules import search_path
 from bot.engine.capture.source import source_of
 from bot.engine.evidence.confirmer import Confirmer
 from bot.engine.evidence.verify import at_once, candidates_at_once
-from bot.engine.excerpt import shown
 from bot.engine.explain import Explainer
 from bot.engine.header import with_header
 from bot.engine.options import Ended, Options
@@ -32,6 +31,7 @@ from bot.engine.reproduce import Intake
 from bot.engine.search import Search
 from bot.engine.state import Ending, Findings, Proof, Reproduction, SearchResult, result_of, resumed
 from bot.engine.taken import taken, unreadable
+from bot.engine.terminal import shown
 from bot.engine.time_split import ASK_SHARE, enough, keeping_for_proof, of_first_runs, reserve
 from bot.engine.trail import Trail
 from bot.engine.warm_control import warm_control

@@ -12,12 +12,12 @@ from typing import TextIO
 
 from bot.action.ci import groups, logs
 from bot.action.ci.failing_test import Failure
-from bot.action.ci.judge import Verdict, fault, judge, sign
+from bot.action.ci.judge import Rating, fault, judge, sign
 from bot.action.ci.paths import CheckoutPaths, in_directory
 
 # Bytes of a log that are read: its end.
 MAX_LOG = 32 << 20
-_WORDS: dict[Verdict, str] = {"suggested": "suggested", "possible": "possible", "no": "not a candidate"}
+_WORDS: dict[Rating, str] = {"suggested": "suggested", "possible": "possible", "no": "not a candidate"}
 
 
 def rows(log: str, paths: CheckoutPaths) -> list[dict[str, str | None]]:
@@ -30,12 +30,12 @@ def rows(log: str, paths: CheckoutPaths) -> list[dict[str, str | None]]:
     return [_row(failure, *said) for said, failure in found]
 
 
-def _verdict(failure: Failure) -> tuple[Verdict, str]:
+def _verdict(failure: Failure) -> tuple[Rating, str]:
     broken = fault(failure)
     return ("no", f"the machine's fault: {broken}") if broken else judge(sign(failure), failure)
 
 
-def _row(failure: Failure, verdict: Verdict, why: str) -> dict[str, str | None]:
+def _row(failure: Failure, verdict: Rating, why: str) -> dict[str, str | None]:
     signature = sign(failure)
     command = failure.command(f"pytest {shlex.quote(failure.test)}", prefer_hint=True)
     if signature is not None and not failure.gone:

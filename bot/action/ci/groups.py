@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.action.ci.failing_test import Failure
-from bot.action.ci.judge import Verdict, judge
+from bot.action.ci.judge import Rating, judge
 from bot.models.failure import Signature
 
 # Reads a failure's signature, as `bot.action.ci.judge` does. None: there is no failure in the text.
@@ -14,7 +14,7 @@ Sign = Callable[[Failure], "Signature | None"]
 # What is wrong with the machine, where the failure is its fault.
 Fault = Callable[[Failure], "str | None"]
 
-ORDER: dict[Verdict, int] = {"suggested": 0, "possible": 1, "no": 2}
+ORDER: dict[Rating, int] = {"suggested": 0, "possible": 1, "no": 2}
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Group:
 
     signature: Signature | None
     failures: tuple[Failure, ...]
-    verdict: Verdict
+    verdict: Rating
     reason: str
 
     @property

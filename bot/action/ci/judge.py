@@ -38,7 +38,7 @@ from bot.failure.signature import signature_of
 from bot.failure.traceback import exceptions
 from bot.models.failure import Kind, Phase, Signature
 
-Verdict = Literal["suggested", "possible", "no"]
+Rating = Literal["suggested", "possible", "no"]
 
 # Raised by the compiler alone, also where its frames were cut out of the traceback.
 _COMPILERS = CLASSES | {"Unsupported", "TritonMissing", "CompilationError", "TorchDynamoException"}
@@ -317,7 +317,7 @@ def is_wrong_in_test(signature: Signature | None, failure: Failure) -> bool:
     return wrong and bool(failure.test) and says_that_it_compiles(failure)
 
 
-def judge(signature: Signature | None, failure: Failure) -> tuple[Verdict, str]:
+def judge(signature: Signature | None, failure: Failure) -> tuple[Rating, str]:
     """What `failure`, of that `signature`, looks like by itself, and why."""
     if failure.seen is Seen.COUNT:
         return "no", f"no failure of the compiler: {failure.note}"
@@ -364,7 +364,7 @@ def _by_stack(failure: Failure) -> str:
     return "it was raised where something was traced" if _is_traced(failure) else ""
 
 
-def _outside(signature: Signature, failure: Failure) -> tuple[Verdict, str]:
+def _outside(signature: Signature, failure: Failure) -> tuple[Rating, str]:
     """What a `failure` looks like that was not raised in the compiler."""
     if signature.kind is Kind.HANG:
         said = failure.note or "it ran into its time limit"

@@ -19,7 +19,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 LIMIT = 5.0
 
 # A process id may be reused; together with the start time it identifies one process.
-Process = tuple[int, str]
+ProcessId = tuple[int, str]
 
 
 def adopt_orphans() -> None:
@@ -28,9 +28,9 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def descendants() -> frozenset[Process]:
+def descendants() -> frozenset[ProcessId]:
     """Our living descendants; empty if the system does not tell."""
-    children: dict[int, list[Process]] = {}
+    children: dict[int, list[ProcessId]] = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             # the name, in parentheses, may contain anything
@@ -39,7 +39,7 @@ def descendants() -> frozenset[Process]:
             continue
         if fields[0] not in "ZX":
             children.setdefault(int(fields[1]), []).append((int(path.parent.name), fields[19]))
-    found: set[Process] = set()
+    found: set[ProcessId] = set()
     todo = [os.getpid()]
     while todo:
         below = [each for each in children.get(todo.pop(), []) if each not in found]
@@ -48,9 +48,9 @@ def descendants() -> frozenset[Process]:
     return frozenset(found)
 
 
-def kill_all_but(kept: frozenset[Process]) -> int:
+def kill_all_but(kept: frozenset[ProcessId]) -> int:
     """Kill our descendants except those in `kept`, again and again until none is left; returns their number."""
-    killed: set[Process] = set()
+    killed: set[ProcessId] = set()
     until = time.monotonic() + LIMIT
     while (left := descendants() - kept) and time.monotonic() < until:
         for pid, _ in left:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.failure.traceback import HEADER, plain, short_path, ungrouped
+from bot.failure.traceback import HEADER, frame_place, plain, short_path, ungrouped
 
 # Frames to keep: of the program, before the raising one, and at the end of each stack.
 OF_PROGRAM, BEFORE, AT_END = 3, 2, 2
@@ -15,7 +15,7 @@ MOST_SAID, LONGEST, TAIL = 16, 300, 40
 # Maximum number of exceptions, each the cause of the next.
 MOST_CAUSES = 5
 _CAUSE = "The above exception was the direct cause of the following exception:"
-_FRAME = re.compile(r'^  File "(?P<path>[^"\n]{1,4000})", line (?P<line>\d{1,9}|\?\?\?),? in (?P<function>.{1,300})$')
+_FRAME = re.compile("^  " + frame_place(r'(?P<path>[^"\n]{1,4000})', r"(?P<line>\d{1,9}|\?\?\?)") + ",? in (?P<function>.{1,300})$")
 _DUMP = re.compile(r"^(?:Fatal Python error: |Timeout \()", re.MULTILINE)
 _THREAD = re.compile(r"^(?:Current thread|Thread|Stack)\b.*\(most recent call first\):$")
 # Frames that Python's startup and its libraries put around a program, and those that only forward calls.

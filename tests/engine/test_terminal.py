@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.engine.excerpt import MOST_LINES, excerpt, shown
+from bot.engine.terminal import MOST_LINES, excerpt, shown
 from bot.models.failure import Kind, Phase, Signature
 from bot.models.result import Elsewhere, Evidence, Files, Result
 
