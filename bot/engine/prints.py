@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from bot.models.failure import shortened
 
 _VALUE = re.compile(r"(?<![\w.])(?:[-+]?(?:[0-9]+\.?[0-9]*(?:e[-+]?[0-9]+)?|nan|inf)|True|False)(?![\w])", re.IGNORECASE)
+_WORDS = frozenset({"true", "false"})
 # How autograd names the step that a tensor comes from, which is another one in compiled code.
 _STEP = re.compile(r",?\s*grad_fn=<\w+>")
 # As far apart as results may be, relative to the larger one and at least.
@@ -51,7 +52,8 @@ def _around(line: str) -> str:
 
 
 def _close(a: str, b: str) -> bool:
-    if {a, b} & {"True", "False"}:
+    a, b = a.lower(), b.lower()
+    if {a, b} & _WORDS:
         return a == b
     one, other = float(a), float(b)
     return one == other or (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=_CLOSE, abs_tol=_CLOSE)

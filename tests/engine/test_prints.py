@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bot.engine.prints import other_results
 
+VALUES = st.sampled_from(["True", "true", "FALSE", "nan", "-Inf", "+inf", "1.", "1e3", "-2E-400", "9" * 400, "1e999", "0"])
 LINES = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(["tensor([1., nan])", "True", "-inf", "1e3 2"])
 
 
@@ -17,6 +18,9 @@ LINES = st.text(st.characters(codec="utf-8"), max_size=30) | st.sampled_from(["t
     ("compiled", "eager"),
     [
         ("close: False", "close: True"),
+        ('{"ok": false, "n": 1}', '{"ok": true, "n": 1}'),
+        ("TRUE 1", "true 2"),
+        ("True", "1"),
         ("tensor([0., 0.])", "tensor([0.5403, 0.1000])"),  # its columns are narrower
         ("tensor([ 1., -1.], grad_fn=<CompiledFunctionBackward>)", "tensor([1., 1.], grad_fn=<MulBackward0>)"),
         ("x=3", "x=4"),
@@ -42,6 +46,7 @@ def test_other_results(compiled: str, eager: str) -> None:
         (["compiled"] * 2, "eager"),
         (["1", "1\nand more"], "2"),
         (["grad_fn=<A>"] * 2, "grad_fn=<B>"),
+        (["TRUE"] * 2, "true"),
         (["v2"] * 2, "v3"),  # no value, but a name
         ([""] * 2, ""),
         (["1" * 3_000] * 2, "2" * 3_000),
@@ -62,6 +67,12 @@ def test_any_two_outputs(one: list[str], other: list[str]) -> None:
     first, second = "\n".join(one), "\n".join(other)
     assert not other_results([first] * 3, first)
     assert bool(other_results([first] * 2, second)) is bool(other_results([second] * 2, first))
+
+
+@given(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=4), st.sampled_from([" ", ", ", " is "]))
+def test_any_two_lines_of_values(pairs: list[tuple[str, str]], between: str) -> None:
+    one, other = (between.join(values) for values in zip(*pairs, strict=True))
+    assert bool(other_results([one] * 2, other)) is bool(other_results([other] * 2, one))
 
 
 def test_it_takes_no_longer_for_a_long_number() -> None:
