@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from bot.engine.caught import FREE_IT, FULL, had_no_room
 from bot.engine.evidence import verify
 from bot.engine.healthy_package import fault_of_package
 from bot.engine.options import Ended, Options
-from bot.engine.target import Launch
+from bot.engine.target import Launch, only_defines_tests
 from bot.failure.machine_faults import KILLED, Need, fault_of, last_line, missing
 from bot.failure.outcome import Outcome
 from bot.failure.phases import phase_of
@@ -259,9 +260,14 @@ class TwoRuns:
         )
 
 
-def for_want_of_gpu(end: Ended, options: Options, lookups: Lookups) -> Ended:
-    """The refusal `end` of a program with these `options`, and that there is no GPU, according to `lookups`, if the program names one and
-    may have ended well for that reason: many take the CPU then, or skip their test."""
+def with_hint(end: Ended, options: Options, lookups: Lookups) -> Ended:
+    """The refusal `end` of a program with these `options`, with what its user may have overlooked: that there is no GPU, according to
+    `lookups`, if the program names one and may have ended well for that reason (many take the CPU then, or skip their test); or that a
+    script does not run the tests that it defines."""
+    script = options.target.script if options.taken is None else None
+    if end.code == "compiler_never_reached" and script is not None and only_defines_tests(options.target.text):
+        command = shlex.quote(f"pytest {shlex.quote(str(script))}")
+        return Ended(end.status, end.code, f"{end.reason}; it only defines tests: --command {command} runs them")
     takes_what_there_is = end.code in ("passes", "compiler_never_reached") and options.device != "cpu" and options.target.names_a_gpu
     why = lookups.gpu_missing() if takes_what_there_is else None
     return Ended(end.status, end.code, f"{end.reason}; it names CUDA, but {why}; {gpu.NO_NEED}") if why else end

@@ -21,7 +21,7 @@ from bot.engine.eager_controls import judge_compiled_branch, right_numbers_pass,
 from bot.engine.evidence import verify
 from bot.engine.options import Ended, Options
 from bot.engine.progress import Progress
-from bot.engine.refusals import Lookups, TwoRuns, for_want_of_gpu
+from bot.engine.refusals import Lookups, TwoRuns, with_hint
 from bot.engine.state import Reproduction
 from bot.engine.target import Launch
 from bot.engine.warm_control import WarmControl
@@ -74,7 +74,7 @@ class Intake:
         try:
             found = self._reproduced()
         except Ended as end:
-            raise (for_want_of_gpu(end, self.options, self._lookups()) if arch is None else compile_only.worded(end, arch)) from None
+            raise (with_hint(end, self.options, self._lookups()) if arch is None else compile_only.worded(end, arch)) from None
         if arch is not None and (later := compile_only.later(found.failure, found.capture.outcome.text, arch)):
             raise later
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shlex
@@ -104,6 +105,19 @@ class Launch:
     box: Sandbox | None = None
     write: tuple[Path, ...] = ()
     linked: bool = False
+
+
+def only_defines_tests(text: str) -> bool:
+    """Whether the script `text` has tests, as pytest or unittest find them, and calls nothing that would run them."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    bodies = (tree.body, *(node.body for node in tree.body if isinstance(node, ast.ClassDef)))
+    tests = {node.name for body in bodies for node in body if isinstance(node, ast.FunctionDef) and node.name.startswith("test")}
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = {call.attr if isinstance(call, ast.Attribute) else call.id for call in calls if isinstance(call, (ast.Attribute, ast.Name))}
+    return bool(tests) and not called & {*tests, "main", "run_tests", "run"}
 
 
 def _in_file(name: str) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import shlex
 import sys
 from pathlib import Path
 from typing import Any, get_args
@@ -14,8 +15,9 @@ import torch
 
 from bot.engine.capture.region import Capture, Region, RegionRecipe
 from bot.engine.evidence import verify
-from bot.engine.refusals import Lookups, TwoRuns
-from bot.engine.target import Launch
+from bot.engine.options import Ended, Options
+from bot.engine.refusals import Lookups, TwoRuns, with_hint
+from bot.engine.target import Launch, Target
 from bot.failure.machine_faults import Need
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -475,6 +477,24 @@ def test_a_package_is_loaded_only_where_one_failed_to(monkeypatch: pytest.Monkey
     failure = signature_of(Outcome(status="raised", text=FAILED, exit=1))
     assert failure is not None
     assert not lookups.fails_to_load_alike(failure, FAILED, "cpu")
+
+
+def test_a_script_that_only_defines_tests_is_told_how_to_run_them(tmp_path: Path) -> None:
+    script = tmp_path / "its tests.py"
+    options, lookups = (
+        Options(Target(script, None, ()), "python", tmp_path / "out"),
+        Lookups(Launch("python", tmp_path, {}), "-m", Budget(60)),
+    )
+    unreached = Ended("not_reproduced", "compiler_never_reached", "it never does")
+    script.write_text("def test_x():\n    torch.compile(f)()\n")
+    hinted = with_hint(unreached, options, lookups)
+    said = hinted.reason.partition("; it only defines tests: --command ")[2].removesuffix(" runs them")
+    assert shlex.split(shlex.split(said)[0]) == ["pytest", str(script)]
+    assert (hinted.status, hinted.code) == ("not_reproduced", "compiler_never_reached")
+    passes = Ended("not_reproduced", "passes", "it passes")
+    assert with_hint(passes, options, lookups) is passes
+    script.write_text("torch.ones(1)\n")
+    assert with_hint(unreached, options, lookups) is unreached
 
 
 @pytest.mark.e2e

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.engine.target import CommandError, Target, target_of_command
+from bot.engine.target import CommandError, Target, only_defines_tests, target_of_command
 
 
 @pytest.mark.parametrize(
@@ -142,3 +142,22 @@ def test_names() -> None:
 )
 def test_what_tracebacks_call_the_program(target: Target, name: str) -> None:
     assert target.name == name
+
+
+@pytest.mark.parametrize(
+    ("text", "only"),
+    [
+        ("def test_x():\n    f()\n", True),
+        ("class TestX(TestCase):\n    def test_x(self):\n        f()\n", True),
+        ("class TestX(TestCase):\n    def test_x(self):\n        f()\nif __name__ == '__main__':\n    unittest.main()\n", False),
+        ("def test_x():\n    f()\npytest.main([__file__])\n", False),
+        ("def test_x():\n    f()\nif __name__ == '__main__':\n    run_tests()\n", False),
+        ("def test_x():\n    f()\ntest_x()\n", False),
+        ("def f():\n    test()\n", False),
+        ("def test(:", False),
+        ("\0", False),
+        ("", False),
+    ],
+)
+def test_whether_a_script_only_defines_tests(text: str, only: bool) -> None:
+    assert only_defines_tests(text) is only
