@@ -76,7 +76,8 @@ def passes(found: Capture, without: Outcome) -> str:
     if without.raised:  # a program that let the error through might well fail in eager
         lives = f", though it went on after an error ({found.caught}); without the compiler something of what it compiles raises as well"
     whole = "; integral or boolean results of what it compiles differ from eager's: --accuracy strict counts these" if found.whole else ""
-    other = other_results(found.prints, without.stdout) if without.status == "ok" else ""
+    # what a program prints of an error that it does not get is in other words
+    other = other_results(found.prints, without.stdout, words=without.raised > 0) if without.status == "ok" else ""
     other = f"; {other}; if that is wrong, let the program assert what is right" if other else ""
     return f"the program passes here{often}{lives if found.caught else asserts}{whole}{other}"
 

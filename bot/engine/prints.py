@@ -22,27 +22,29 @@ _CLOSE = 1e-3
 _LONGEST, _MOST_SHOWN = 2_000, 80
 
 
-def other_results(compiled: Sequence[str], eager: str) -> str:
+def other_results(compiled: Sequence[str], eager: str, *, words: bool = False) -> str:
     """The first line of the output whose values are others in each of the `compiled` runs than in the one of `eager`, in words; empty if
     none is, or if fewer than two runs are known.
 
     Values are numbers, True and False. Numbers count as equal if they are close. A line that differs in more than its values is not
-    compared, and neither is an output with more lines or fewer.
+    compared, and neither is an output with more lines or fewer, unless other `words` count too.
     """
     runs = [text.splitlines() for text in compiled]
     plain = eager.splitlines()
-    if len(runs) < 2 or any(len(rows) != len(plain) for rows in runs):
+    if len(runs) < 2 or (not words and any(len(rows) != len(plain) for rows in runs)):
         return ""
-    for number, line in enumerate(plain):
-        seen = {rows[number] for rows in runs}
-        if len(seen) == 1 and _is_other(one := seen.pop(), line):
+    for line, *printed in zip(plain, *runs, strict=False):
+        one = printed[0]
+        if len(set(printed)) == 1 and _is_other(one, line, words):
             return f"it prints {_shown(one)} each time, and {_shown(line)} without the compiler"
     return ""
 
 
-def _is_other(one: str, line: str) -> bool:
-    if one == line or max(len(one), len(line)) > _LONGEST or _around(one) != _around(line):
+def _is_other(one: str, line: str, words: bool) -> bool:
+    if one == line or max(len(one), len(line)) > _LONGEST:
         return False
+    if _around(one) != _around(line):
+        return words
     return any(not _close(a, b) for a, b in zip(_VALUE.findall(one), _VALUE.findall(line), strict=True))
 
 

@@ -146,3 +146,12 @@ def test_other_results_that_are_only_printed_are_told() -> None:
     assert passes(found, Outcome(status="ok", stdout="sum 2.5\n")).startswith(said)
     assert passes(found, Outcome(status="ok", stdout="sum 0.0\n")) == "the program passes here in 2 runs"
     assert passes(found, Outcome(status="ok")) == "the program passes here in 2 runs"  # it is not known what that printed
+
+
+def test_what_a_program_prints_for_want_of_an_error_is_told() -> None:
+    """Eager refuses what it compiles: it prints the error and ends well, each time."""
+    found = captured(Outcome(status="ok")).model_copy(update={"runs": 2, "prints": ("compiled: 0\nthat is wrong\n",) * 2})
+    refused = Outcome(status="ok", raised=1, stdout="compiled: ValueError\n")
+    said = "it prints 'compiled: 0' each time, and 'compiled: ValueError' without the compiler"
+    assert said in passes(found, refused)
+    assert said not in passes(found, refused.model_copy(update={"raised": 0}))

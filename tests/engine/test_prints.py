@@ -56,6 +56,15 @@ def test_no_other_results(compiled: list[str], eager: str) -> None:
     assert not other_results(compiled, eager)
 
 
+def test_other_words_count_only_if_asked_for() -> None:
+    compiled, eager = "eager: refused\ncompiled: tensor(0)\nso that is wrong", "eager: refused\ncompiled: refused: no"
+    assert not other_results([compiled] * 2, eager)
+    told = "it prints 'compiled: tensor(0)' each time, and 'compiled: refused: no' without the compiler"
+    assert other_results([compiled] * 2, eager, words=True) == told
+    assert not other_results([compiled, "eager: refused\ncompiled: 0x7f"], eager, words=True)
+    assert not other_results([compiled] * 2, "eager: refused", words=True)
+
+
 def test_a_long_line_is_cut() -> None:
     told = other_results(["value " * 40 + "1"] * 2, "value " * 40 + "2")
     assert len(told) < 250
