@@ -20,15 +20,26 @@ FREE_IT = "free it, or name another one with CUDA_VISIBLE_DEVICES"
 _SAID = 200  # characters of torch's error, which goes on with advice
 
 
-def for_what_it_caught(found: Capture, script: str, fallen_back: Callable[[], Capture]) -> Capture:
+def for_what_it_caught(
+    found: Capture, script: str, fallen_back: Callable[[], Capture], compared: Callable[[Capture], Capture] = lambda one: one
+) -> Capture:
     """The capture with the compiler's exception that the program caught as its failure, if without that it ends well: then it failed for
-    that, whatever it says. Otherwise the capture as it was `found`.
+    that, whatever it says. Otherwise the capture as it was `found`, with its numbers compared.
 
     Args:
         found: The capture of a program that failed in its own words.
         script: The name of its file.
         fallen_back: Runs it once more, with what the compiler rejects run in eager.
+        compared: Adds the regions whose numbers are wrong. An assertion may be about those, even if the program caught something before.
     """
+    if found.signature is None or "AssertionError" not in found.signature.exception:
+        return compared(_failed_for(found, script, fallen_back))
+    known = compared(found)
+    taken = found if known.wrong else _failed_for(found, script, fallen_back)
+    return known if taken is found else taken
+
+
+def _failed_for(found: Capture, script: str, fallen_back: Callable[[], Capture]) -> Capture:
     if not found.behind:
         return found
     again = fallen_back()

@@ -245,7 +245,7 @@ class Intake:
             hint = "; --python names another one" if "torch" in fault else ""
             said = fault + (f" ({outcome.text.strip()}){hint}" if outcome.status == "infra" else "")
             raise Ended("error", "machine_fault", f"the machine is at fault: {said}", machine_fault=fault)
-        return self._compared(for_what_it_caught(found, self.options.target.name, lambda: self._fallen_back(own)), own)
+        return for_what_it_caught(found, self.options.target.name, lambda: self._fallen_back(own), lambda one: self._compared(one, own))
 
     def _fallen_back(self, own: float) -> Capture:
         self.progress.step("it caught the compiler's exception: once more without that")

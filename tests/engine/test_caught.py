@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.engine.capture.region import Capture
+from bot.engine.capture.region import Capture, Region, RegionRecipe
 from bot.engine.caught import ends_so_anyway, for_what_it_caught, passes
 from bot.failure.outcome import Outcome
 from bot.failure.signature import signature_of
@@ -81,6 +81,30 @@ def test_a_program_that_passes_without_the_exception_failed_for_it_whatever_it_s
     assert not taken.own_verdict
     assert taken.as_it_ended("fail.py").outcome == STOPPED
     assert not ends_so_anyway(taken, "fail.py", lambda: captured(STOPPED)), "it is not run for that again"
+
+
+ASSERTED = Outcome(status="raised", text=OWN.format("stopped early: 3 of 6").replace("RuntimeError", "AssertionError"))
+WRONG = Region(hook="aot", failed="accuracy", backward=False, recipe=RegionRecipe(), graph=None, reason="no", blobs=Path())
+
+
+def test_an_assertion_is_about_wrong_numbers_if_there_are_some() -> None:
+    """It fell back after an error of one mode, and what another mode computes is wrong."""
+    found = behind(ASSERTED)
+    assert found.signature is not None
+    assert "AssertionError" in found.signature.exception
+
+    def compared(one: Capture) -> Capture:
+        return one.with_wrong((WRONG,))
+
+    def never() -> Capture:
+        raise AssertionError("run once more")
+
+    assert for_what_it_caught(found, "fail.py", never, compared).wrong == (WRONG,)
+    ended_well = captured(Outcome(status="ok"))
+    taken = for_what_it_caught(found, "fail.py", lambda: ended_well, lambda one: one.with_wrong(()))
+    assert taken.signature == signature_of(OF_COMPILER)
+    kept = for_what_it_caught(found, "fail.py", lambda: captured(ASSERTED), lambda one: one.model_copy(update={"errors": (1.0, 1.0)}))
+    assert (kept.signature, kept.errors) == (found.signature, (1.0, 1.0))
 
 
 def test_a_program_that_caught_nothing_is_not_run_again() -> None:

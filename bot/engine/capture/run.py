@@ -177,8 +177,6 @@ def _brought_back(
     own = child is None and signature is not None and is_own_verdict(signature, outcome, script=target.name)
     escaped = _left_compiler(out, target.name) if child is None or outcome.status == "ok" else None
     in_own_words = outcome is ended and outcome.status == "raised" and signature is not None and not _is_of_compiler(signature)
-    # a program that asserts something may expect what it caught, but not what ended a thread
-    judges = signature is not None and "AssertionError" in signature.exception and not facts.get("threaded")
     wrong_there: tuple[Region, ...] = ()
     if outcome.status == "ok" or own:
         wrong_there = tuple(r for place in children.directories(out) for r in read_regions(place) if r.failed == "accuracy")
@@ -206,7 +204,7 @@ def _brought_back(
         installed=tuple(facts.get("installed", ())),
         beside=tuple(facts.get("beside", ())),
         looked=tuple(facts.get("looked", ())),
-        behind=escaped[0] if escaped and in_own_words and not judges else "",
+        behind=escaped[0] if escaped and in_own_words else "",
         caught=escaped[1].line() if escaped and "ok" in (outcome.status, ended.status) else "",
         test=facts.get("test", ""),
         again=facts.get("again", False),
