@@ -280,6 +280,8 @@ HIDDEN = (
         only_all=False),
     Row("own_exit", "source", "exception", "run", "SystemExit", lines=12, has=("> 1e-3",), lacks=("Linear", "LayerNorm"), original="FAILED",
         options=("--stage", "source"), name="own_exit_source"),
+    Row("own_asserts", "aot", "exception", "inductor_lowering", "NotImplementedError", "no erf of half numbers here", ops=1,
+        has=("erf(", "float16"), lacks=("softmax", "cos("), original="not compiled", repro="no erf of half"),
     Row("handled_exit", "aot", "accuracy", "run", "SystemExit", ops=1, queries=10, has=("relu(",), lacks=("Linear", "item"), original="right: False",
         repro=CLOSE),
     Row("own_count", "source", "exception", "run", "RuntimeError", "graphs where one was to be", lines=16, has=("frame_count > 1", "graph_break"),
