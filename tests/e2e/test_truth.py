@@ -60,12 +60,12 @@ RAISES = "if not torch.allclose(torch.compile(f)(x), f(x), 1e-6, 1e-6):\n    rai
 @pytest.mark.all
 @pytest.mark.parametrize("ends", [ASSERTS, RAISES], ids=["asserts", "raises"])
 def test_a_tolerance_that_eager_misses_as_well(tmp_path: Path, ends: str) -> None:
-    """Wrong by its own words: one rounding where eager has four. The result says that both are as near to float64."""
+    """Wrong by its own words: one rounding where eager has four. The result says that compiled is nearer to float64."""
     script = tmp_path / "tight.py"
     script.write_text(TIGHT.format(ends), encoding="utf-8")
     answer = minify_script(script, tmp_path)
     assert (answer.process.status, answer.result["status"]) == (4, "not_reproduced"), answer.described()
-    assert "compiled is as near to float64 as eager" in answer.result["reason"]
+    assert "compiled is nearer to float64 than eager" in answer.result["reason"]
 
 
 PRINTS = """\

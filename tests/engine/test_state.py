@@ -256,6 +256,8 @@ WITHIN = "which is within the tolerance"
     ("compiled", "eager", "words"),
     [
         (1.5e-3, 1.4e-3, "compiled is as near to float64 as eager (root mean square error 1.5e-03, eager 1.4e-03)"),
+        (1.2e-3, 1.4e-3, "compiled is nearer to float64 than eager (root mean square error 1.2e-03, eager 1.4e-03)"),
+        (0.0, 3.0, "compiled is nearer to float64 than eager (root mean square error 0.0e+00, eager 3.0e+00)"),
         (0.0, 0.0, "compiled is as near to float64 as eager (root mean square error 0.0e+00, eager 0.0e+00)"),
         (4e-1, 1e-1, "compiled is no farther from float64 than rounding may take it (root mean square error 4.0e-01, eager 1.0e-01)"),
         (

@@ -180,7 +180,7 @@ class Capture(Model):
 def nearness(compiled: float, eager: float, *, wrong: bool = False) -> str:
     """Says how close `compiled` results are to float64, compared with those of `eager`; both are root mean square errors. With `wrong`, a
     tolerance rejects the results; otherwise none does, or rounding explains them."""
-    near = "as near to float64 as eager"
+    near = "nearer to float64 than eager" if compiled * _ALIKE < eager else "as near to float64 as eager"
     if compiled > _ALIKE * eager:
         near = "no farther from float64 than rounding may take it"
         if wrong or compiled > _ROUNDED * eager:
