@@ -107,6 +107,26 @@ def test_an_assertion_is_about_wrong_numbers_if_there_are_some() -> None:
     assert (kept.signature, kept.errors) == (found.signature, (1.0, 1.0))
 
 
+@pytest.mark.parametrize(
+    ("source", "message", "about_numbers"),
+    [
+        ("assert torch.allclose(a, b)", "", True),
+        ("torch.testing.assert_close(a, b)", "Tensor-likes are not close!", True),
+        ("self.assertEqual(a, b)", "2 != 3", True),
+        ("check(a, b)", "Mismatched elements: 3 / 4", True),
+        ("assert not refused, refused", "[torch.float16]", False),
+        ("assert not failed, 'modes'", "modes", False),
+        ("self.assertEqual(failed, [])", "Lists differ: ['max-autotune'] != []", False),
+    ],
+)
+def test_an_assertion_that_compares_is_about_numbers(source: str, message: str, about_numbers: bool) -> None:
+    """A graph that Dynamo traced wrong computes what it says, so no region shows that its numbers are wrong."""
+    text = f'Traceback (most recent call last):\n  File "fail.py", line 9, in <module>\n    {source}\nAssertionError: {message}\n'
+    found = behind(Outcome(status="raised", text=f"allclose(\n{text}"))
+    taken = for_what_it_caught(found, "fail.py", lambda: captured(Outcome(status="ok")))
+    assert (taken.signature == signature_of(OF_COMPILER)) is not about_numbers
+
+
 def test_a_program_that_caught_nothing_is_not_run_again() -> None:
     found = captured(STOPPED)
     assert for_what_it_caught(found, "fail.py", lambda: captured(Outcome(status="ok"))) is found
