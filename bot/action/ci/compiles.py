@@ -8,6 +8,7 @@ from itertools import pairwise
 from bot.action.ci.failing_test import Failure
 from bot.action.ci.python_words import HEADER
 from bot.failure.traceback import frame_place
+from bot.models.failure import Signature
 
 # Only a size that is traced is asked about here.
 _SIZES = ("torch/fx/experimental/symbolic_shapes.py", "torch/fx/experimental/sym_node.py")
@@ -33,6 +34,20 @@ CLASSES = frozenset(
     | {"FakeTensorDeviceMismatchError", "UnsupportedAliasMutationException", "UnsupportedMutationAliasingException"}
     | {"SubgraphLoweringException", "SpeculationLogDivergence", "ResumePrologueTracingError", "CondOpArgsMismatchError"}
 )
+# Raised by the compiler alone, also where its frames were cut out of the traceback.
+COMPILERS = CLASSES | {"Unsupported", "TritonMissing", "CompilationError", "TorchDynamoException"}
+# How tests say it that compare by themselves, where they say what they compare: signal to noise, a bound.
+_NUMBER = r"(?:tensor\([^()]{0,200}\)|-?\d{1,9}\.\d{1,20}(?:e[+-]?\d{1,3})?)"
+_BOUNDS = re.compile(
+    rf"(?<![\w.]){_NUMBER} not (?:greater|less) than|\bassert {_NUMBER} [<>]=? "
+    r"|\b(?:SQNR|PSNR|SNR|cosine similarity|[Mm]ax(?:imum)? diff\w{0,20})\b"
+)
+_COMPILED = re.compile(r"\b(?:compiled?|inductor|dynamo)\b", re.IGNORECASE)
+# How pytest and unittest say that an error did not come.
+_MISSING = re.compile(r"^(?:DID NOT RAISE (?P<pytest>.{1,300})|(?P<unittest>[\w.]{1,200}) not raised(?: by .{1,300})?)$")
+_IN_COMPILER = re.compile(r"\btorch\.(?:_dynamo|_inductor|_functorch|_export|export|_subclasses|fx)\.|\btriton\.")
+# The last part of a class's name, also in a tuple.
+_CLASS = re.compile(r"(?:[\w.]{0,200}\.)?([A-Z]\w{0,100})")
 # What reads a result that Inductor's CUDA graphs have overwritten is told so, wherever it stands; who quotes that may break the line.
 OVERWRITTEN = "accessing tensor output of CUDAGraphs"
 # What Inductor's code says of inputs that have other strides than those that it was made for.
@@ -252,6 +267,25 @@ def raised_in_made(text: str) -> bool:
     """Whether the last traceback in `text` ends in code that Inductor made, or near it, or in what Dynamo made of a function."""
     made = any(map(_MADE.search, [path for path in _paths(text) if not _BETWEEN.search(path)][-_NEAR:]))
     return made or bool(_HEAD.search(text.rpartition(HEADER)[2]))
+
+
+def left_open(signature: Signature, failure: Failure, said: str) -> str:
+    """What a check of the test itself leaves open, for people; empty if the `failure` of this `signature` is no such check, or if nothing
+    shows that the test compiles. `said` is what was raised last, in its own words."""
+    if "AssertionError" in signature.exception and _BOUNDS.search(said):
+        if _COMPILED.search(signature.message) or says_that_it_compiles(failure):
+            return "numbers beyond a bound of the test: whether the compiler makes them shows only when it runs"
+    elif _lacks_an_error(signature) and says_that_it_compiles(failure):
+        return "an error is missing: whether compiled code loses it shows only when it runs"
+    return ""
+
+
+def _lacks_an_error(signature: Signature) -> bool:
+    """Whether an error did not come which eager may raise as well: one that is not the compiler's."""
+    found = _MISSING.match(signature.message) if signature.exception[-1:] in (("AssertionError",), ("Failed",)) else None
+    expected = (found["pytest"] or found["unittest"]) if found else ""
+    names = set(_CLASS.findall(expected))
+    return bool(names) and not names & {*COMPILERS, "UserError"} and not _IN_COMPILER.search(expected)
 
 
 def says_that_it_compiles(failure: Failure) -> bool:

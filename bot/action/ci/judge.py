@@ -9,6 +9,7 @@ from bot.action.ci.compiles import (
     ADVICE,
     CHECKED,
     CLASSES,
+    COMPILERS,
     EXPLAINS,
     OVERWRITTEN,
     STRIDES,
@@ -17,6 +18,7 @@ from bot.action.ci.compiles import (
     asserts,
     compiles,
     ends_at_import,
+    left_open,
     on_stack,
     raised_at_import,
     raised_at_prompt,
@@ -40,8 +42,6 @@ from bot.models.failure import Kind, Phase, Signature
 
 Rating = Literal["suggested", "possible", "no"]
 
-# Raised by the compiler alone, also where its frames were cut out of the traceback.
-_COMPILERS = CLASSES | {"Unsupported", "TritonMissing", "CompilationError", "TorchDynamoException"}
 # Of these, what triton raises for any kernel.
 _OF_TRITON = frozenset({"CompilationError", "CompileTimeAssertionFailure", "PTXASError"})
 _OF_COMPILER = re.compile(
@@ -56,13 +56,6 @@ MIN_WORDS = 6
 _NOT_THERE = re.compile(r"cannot import name |No module named |module '")
 # What pytest says of a call that a test asserts, below its result.
 _CALLED = re.compile(r"^ ?\+ {1,20}where False = (?:<built-in method (?:allclose|equal) of |\w{0,100}allclose\()", re.MULTILINE)
-# How tests say it that compare by themselves, where they say what they compare: signal to noise, a bound.
-_NUMBER = r"(?:tensor\([^()]{0,200}\)|-?\d{1,9}\.\d{1,20}(?:e[+-]?\d{1,3})?)"
-_BOUNDS = re.compile(
-    rf"(?<![\w.]){_NUMBER} not (?:greater|less) than|\bassert {_NUMBER} [<>]=? "
-    r"|\b(?:SQNR|PSNR|SNR|cosine similarity|[Mm]ax(?:imum)? diff\w{0,20})\b"
-)
-_COMPILED = re.compile(r"\b(?:compiled?|inductor|dynamo)\b", re.IGNORECASE)
 _SCALARS = re.compile(r"Scalars are not equal!\s+Expected (?P<number>\S{1,50}) but got")
 # What a test counts: graphs, calls of a backend, nodes. A result of one element is compared in the same words.
 _COUNTS = re.compile(
@@ -203,11 +196,11 @@ def in_compiler(signature: Signature | None, failure: Failure) -> bool:
         return False
     if signature.kind is not Kind.EXCEPTION:
         return signature.phase is not Phase.RUN
-    if not _OF_TRITON.issuperset(_COMPILERS.intersection(signature.exception)):
+    if not _OF_TRITON.issuperset(COMPILERS.intersection(signature.exception)):
         return True
     if raised_in_own_kernel(failure.text):
         return False
-    if _COMPILERS.intersection(signature.exception):
+    if COMPILERS.intersection(signature.exception):
         return True
     if signature.phase is not Phase.RUN:
         # an assertion of a test that one of the compiler's tools for tests called
@@ -380,9 +373,8 @@ def _outside(signature: Signature, failure: Failure) -> tuple[Rating, str]:
         if says_that_it_compiles(failure):
             return "possible", "wrong numbers: whether the compiler makes them shows only when it runs"
         return "no", "wrong numbers, and nothing shows that it compiles"
-    bound = "AssertionError" in signature.exception and _BOUNDS.search(_said(failure))
-    if bound and (_COMPILED.search(signature.message) or says_that_it_compiles(failure)):
-        return "possible", "numbers beyond a bound of the test: whether the compiler makes them shows only when it runs"
+    if by_check := left_open(signature, failure, _said(failure)):
+        return "possible", by_check
     if _REPEATS.search(signature.message) and not _COMPARES.search(signature.message):
         return "possible", "it repeats an error of the compiler"
     if quotes(signature, failure):

@@ -155,6 +155,28 @@ def test_numbers_that_a_test_compares_by_itself(said: str, test: str, expected: 
 
 
 @pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("Failed: DID NOT RAISE <class 'NotImplementedError'>", "possible"),
+        ("Failed: DID NOT RAISE ValueError", "possible"),
+        ("Failed: DID NOT RAISE any of (<class 'ValueError'>, <class 'a.MadeUp'>)", "possible"),
+        ("AssertionError: NotImplementedError not raised", "possible"),
+        ("AssertionError: RuntimeError not raised by made_up", "possible"),
+        # eager does not raise what is the compiler's
+        ("Failed: DID NOT RAISE <class 'torch._dynamo.exc.Unsupported'>", "no"),
+        ("Failed: DID NOT RAISE any of (<class 'ValueError'>, <class 'torch._inductor.exc.InductorError'>)", "no"),
+        ("AssertionError: UserError not raised", "no"),
+        ("AssertionError: nothing not raised", "no"),
+        ("AssertionError: the ValueError was not raised", "no"),
+        ("ValueError: DID NOT RAISE ValueError", "no"),
+    ],
+)
+def test_an_error_that_did_not_come(said: str, expected: str) -> None:
+    assert verdict(raised(IN_TEST, said, "tests/test_made_up.py::test_compiled")) == expected
+    assert verdict(raised(IN_TEST, said)) == "no", "nothing shows that it compiles"
+
+
+@pytest.mark.parametrize(
     ("source", "numbers", "expected"),
     [
         ("self.assertEqual(cnts.frame_count, 1)", "Expected 1 but got 2.", "no"),
