@@ -277,7 +277,7 @@ class Job:
             reproduction = replace(reproduction, failure=reproduction.own_end, own_end=None)
             self._found = replace(self._found, reproduction=reproduction)
             return self._reduced(reproduction, pool, ledger)
-        self.budget.reserve = reserve(self.options, reproduction)
+        self.budget.reserve = reserve(self.options, reproduction, left=self.budget.remaining())
         with self._timed("search_seconds"), confirmer:
             result = self._trail.rescued(search.run, self.space.keep_traceback)
         return prover, search, result

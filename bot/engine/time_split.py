@@ -55,15 +55,17 @@ def hang_limit(options: Options, waited: float) -> float:
     return min(waited, max(LEAST_HANG, fits))
 
 
-def reserve(options: Options, reproduction: Reproduction | None = None, confirmed: float = 0.0) -> float:
+def reserve(options: Options, reproduction: Reproduction | None = None, confirmed: float = 0.0, left: float = math.inf) -> float:
     """Seconds of the budget in `options` to keep from the search.
 
     Once there is a `reproduction`, at least the time of the proof: its first run, then the rest in parallel. Each run is expected to take
-    as long as the program did or, if that is more, as one proof with a single run and its controls did (`confirmed` seconds).
+    as long as the program did or, if that is more, as one proof with a single run and its controls did (`confirmed` seconds). If that is
+    more than the seconds that are `left`, only something quicker can be proven, and the search gets the time to find it.
     """
     kept = min(RESERVE_MOST, max(RESERVE_LEAST, options.budget * RESERVE_SHARE))
     if reproduction is not None:
-        kept = max(kept, _proof(options, reproduction, max(confirmed, _once(reproduction))))
+        proof = _proof(options, reproduction, max(confirmed, _once(reproduction)))
+        kept = max(kept, proof if proof <= left else _proof(options, reproduction, confirmed))
     return min(options.budget / 2, kept)
 
 
@@ -80,7 +82,7 @@ def keeping_for_proof(
         began = budget.clock()
         same = confirms(step, part)
         if same:
-            budget.reserve = max(budget.reserve, reserve(options, reproduction, budget.clock() - began))
+            budget.reserve = max(budget.reserve, reserve(options, reproduction, budget.clock() - began, budget.remaining()))
         return same
 
     return timed
@@ -110,8 +112,8 @@ def enough(options: Options, reproduction: Reproduction, budget: Budget) -> floa
     once = reproduction.capture.outcome.seconds
     query = reproduction.hang_after / 3 if reproduction.failure.kind is Kind.HANG else once
     spent, proof = options.budget - budget.remaining(), _proof(options, reproduction, once)
-    # the first query is as cold as that run; the next ones are warm, and of something smaller
+    # the first query is as cold as that run; the next ones are warm, and of something smaller, which is proven in little more than a start
     least = LEAST_QUERIES * query if reproduction.failure.kind is Kind.HANG else query
-    if spent + proof + least <= options.budget:
+    if spent + least + min(proof, _proof(options, reproduction, START)) <= options.budget:
         return None
     return math.ceil(max(2 * (spent + proof), spent + proof + 2 * LEAST_QUERIES * query) / 60) * 60.0

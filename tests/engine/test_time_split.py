@@ -60,6 +60,17 @@ def test_the_time_that_is_kept_for_the_proof(tmp_path: Path, kind: Kind, seconds
     assert reserve(options(tmp_path, budget), reproduction(tmp_path, kind, seconds)) == reserve_
 
 
+def test_if_nothing_as_slow_as_the_program_can_be_proven_something_smaller_may(tmp_path: Path) -> None:
+    """A network that compiles for 80 of 300 seconds, and one operation of it that takes ten."""
+    given, slow = options(tmp_path, 300.0), reproduction(tmp_path, Kind.EXCEPTION, 80.0)
+    assert reserve(given, slow, left=190.0) == 150.0
+    assert reserve(given, slow, left=150.0) == 45.0
+    assert reserve(given, slow, 10.0, left=100.0) == 45.0
+    assert reserve(given, slow, 40.0, left=100.0) == 80.0
+    hang = reproduction(tmp_path, Kind.HANG, 80.0, 60.0)
+    assert reserve(given, hang, left=100.0) == reserve(given, hang) == 150.0
+
+
 @pytest.mark.parametrize(("budget", "kept"), [(1800.0, 120.0), (200.0, 30.0), (40.0, 10.0), (10.0, 5.0)])
 def test_what_is_kept_before_anything_is_known(tmp_path: Path, budget: float, kept: float) -> None:
     assert reserve(options(tmp_path, budget)) == kept
@@ -77,7 +88,8 @@ def test_the_first_run_leaves_half_to_the_search(tmp_path: Path, hang_after: flo
     ("kind", "seconds", "spent", "needed"),
     [
         (Kind.EXCEPTION, 5.0, 20.0, None),
-        (Kind.EXCEPTION, 180.0, 200.0, 1680.0),  # a compile of three minutes in a budget of ten
+        (Kind.EXCEPTION, 180.0, 200.0, None),  # a compile of three minutes in a budget of ten: what is found takes less
+        (Kind.EXCEPTION, 180.0, 400.0, 1860.0),  # there is no time for one query
         (Kind.EXCEPTION, 60.0, 100.0, None),
         (Kind.EXCEPTION, 90.0, 200.0, None),  # time for one cold run beside the proof: those after it are warm
         (Kind.HANG, 75.0, 300.0, None),
