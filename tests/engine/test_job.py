@@ -82,7 +82,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(job, "Pool", IdlePool)
     monkeypatch.setattr(job, "Search", ShortSearch)
     monkeypatch.setattr(job, "first_that_fails", lambda options, *_: (options, seen))
-    monkeypatch.setattr(facts, "of_machine", lambda _: {})
+    monkeypatch.setattr(facts, "of_machine", lambda *_, **__: {})
     monkeypatch.setattr(Prover, "proof", proof)
     return path
 
