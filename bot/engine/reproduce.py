@@ -276,8 +276,7 @@ class Intake:
                     "error", "internal", f"the program ends well, but comparing its numbers broke off: {last_line(checked.outcome)}"
                 )
             if kind is None and checked.signature is not None:
-                # comparing must not be what makes it fail
-                return found
+                return found  # comparing must not be what makes it fail
             passes = judged and checked.outcome.status == "ok" and checked.signature is None
             return found.with_wrong(checked.wrong, errors=checked.errors, whole=checked.whole, passes_as_eager=passes)
         return found
@@ -316,11 +315,13 @@ class Intake:
     def _capture(self, name: str, own: float, compare: Tolerance | None = None, **looked_for: bool) -> Capture:
         """One run of the program; `looked_for` are fields of `Watch`."""
         watch = Watch(self.space.work / name, self.cache, compare, box=self.box, made=self.made, **looked_for)
-        found = self._watched(watch, own)
-        outcome = found.outcome
+        outcome = (found := self._watched(watch, own)).outcome
         if may_differ(outcome) and (outcome.status != "infra" or fault_of(outcome) == STOPPED or refused(outcome)):
             self.progress.step("it was killed, stopped or refused memory, or met a full disk: once more")
-            found = self._watched(watch, own)
+            return self._watched(watch, own)
+        if slowness.began_cold(outcome, self.made):
+            self.progress.step("it began while what every C++ compile needs was still being made: once more")
+            return self._watched(watch, own)
         return found
 
     def _watched(self, watch: Watch, own: float) -> Capture:
@@ -335,8 +336,7 @@ class Intake:
 
     def _keep(self, found: Capture) -> None:
         """Keep the script as it ran, and its log."""
-        file = self.options.target.file
-        if file and os.path.isfile(file):
+        if (file := self.options.target.file) and os.path.isfile(file):
             self.space.keep(Path(file))
         text = "\n" + found.outcome.text if found.outcome.status == "raised" and found.outcome.text else ""
         self.space.write(self.space.original / "log.txt", found.log.read_text(encoding="utf-8") + text)

@@ -8,6 +8,7 @@ from bot.failure.outcome import Outcome
 from bot.failure.signature import shows_a_place, shows_one_place, waits_for_a_program
 from bot.units import spoken
 from bot.workers.process import HANG_RATIO, START
+from bot.workers.toolchain import Maker
 
 
 def longer(options: Options, compiled: Outcome, eager: Outcome) -> float | None:
@@ -20,6 +21,13 @@ def longer(options: Options, compiled: Outcome, eager: Outcome) -> float | None:
         return None
     most = min(HANG_RATIO * (eager.seconds - START), options.budget / 3)
     return most + START if most > named else None
+
+
+def began_cold(outcome: Outcome, made: Maker | None) -> bool:
+    """Whether a run that did not end, with this `outcome`, waited for a C++ compiler while what every compile begins with was still being
+    `made`: on a busy machine it had to make that itself."""
+    late = outcome.status == "timeout" and not outcome.cut and waits_for_a_program(outcome)
+    return late and made is not None and made.worked_within(outcome.elapsed)
 
 
 def hang_after(options: Options, compiled: Outcome, eager: Outcome, own: float) -> float:

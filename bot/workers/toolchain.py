@@ -110,13 +110,23 @@ class Maker:
 
     def __init__(self, python: str, box: Sandbox, *, anew: bool = True) -> None:
         self._closed = threading.Event()
+        self._ended: float | None = None
         self._thread = threading.Thread(target=self._work, args=(python, box, anew), daemon=True)
         if box.on:
             self._thread.start()
 
     def _work(self, python: str, box: Sandbox, anew: bool) -> None:
-        with contextlib.suppress(Interrupted, NoSandbox, OSError):  # it only saves time
-            make(python, box, anew=anew, wanted=lambda: not self._closed.is_set())
+        try:
+            with contextlib.suppress(Interrupted, NoSandbox, OSError):  # it only saves time
+                make(python, box, anew=anew, wanted=lambda: not self._closed.is_set())
+        finally:
+            self._ended = time.monotonic()
+
+    def worked_within(self, seconds: float) -> bool:
+        """Whether it was at work in the last `seconds`."""
+        if self._thread.ident is None:
+            return False
+        return self._ended is None or self._ended > time.monotonic() - seconds
 
     def wait(self, seconds: float, wanted: Wanted = None) -> None:
         """Wait until it is made, for at most this many `seconds`. Raises Interrupted if `wanted` returned False."""

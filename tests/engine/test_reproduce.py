@@ -28,8 +28,16 @@ from bot.machine import gpu
 from bot.models.failure import Kind, Phase, Signature
 from bot.oracle.budget import Budget
 from bot.workers.process import LIMITS, NOT_RUNNING, START, Patience
+from bot.workers.toolchain import Maker
 
 FAILED = 'Traceback (most recent call last):\n  File "/a/fail.py", line 5, in <module>\nInternalTorchDynamoError: no'
+WAITS = """\
+Timeout (0:00:05)!
+Thread 0x00007f (most recent call first):
+  File "/usr/lib/python3.12/subprocess.py", line 9 in communicate
+  File "/x/site-packages/torch/_inductor/cpp_builder.py", line 9 in run_compile_cmd
+  File "/a/fail.py", line 1 in <module>
+"""
 KEY_ERROR = "Traceback (most recent call last):\nKeyError: 7"
 Judge = Callable[..., Signature]
 
@@ -98,6 +106,21 @@ def test_a_slow_program_is_given_the_time_that_it_needs(
     made = intake([Outcome(status="timeout"), RAISED], [slow], budget=budget, hang_after=30.0)
     assert made.run().failure.exception == ("InternalTorchDynamoError",)
     assert timeouts == [30.0 + START, longest + START]
+
+
+@pytest.mark.parametrize("ago", [10.0, 100.0])
+def test_a_program_that_waited_for_a_compiler_before_its_headers_were_made_runs_again(intake: Callable[..., Intake], ago: float) -> None:
+    class Made(Maker):
+        def __init__(self) -> None:
+            pass
+
+        def worked_within(self, seconds: float) -> bool:
+            return ago < seconds
+
+    waits = Outcome(status="timeout", seconds=25.0, elapsed=60.0, text=WAITS)
+    made = intake([waits, RAISED, waits], [PASSED], hang_after=10.0)
+    made.made = Made()
+    assert (made.run().failure.kind is Kind.EXCEPTION) is (ago < waits.elapsed)
 
 
 @pytest.mark.parametrize(

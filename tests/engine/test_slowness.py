@@ -9,10 +9,11 @@ import pytest
 
 from bot.engine import time_split
 from bot.engine.options import Ended, Options
-from bot.engine.slowness import hang_after, longer
+from bot.engine.slowness import began_cold, hang_after, longer
 from bot.engine.target import Target
 from bot.failure.outcome import Outcome
 from bot.workers.process import HANG_RATIO, START
+from bot.workers.toolchain import Maker
 
 DYNAMO = '  File "/x/site-packages/torch/_dynamo/symbolic_convert.py", line 9 in run\n'
 LOWERING = '  File "/x/site-packages/torch/_inductor/graph.py", line 9 in call_function\n'
@@ -40,6 +41,32 @@ def eager(seconds: float) -> Outcome:
 
 # Of its own time, this many seconds of eager are as much as a hang of 30 s may take in it.
 JUST = 30.0 / HANG_RATIO + START
+
+
+class Made(Maker):
+    """What every compile begins with, made until so many seconds `ago`."""
+
+    def __init__(self, ago: float) -> None:
+        self.ago = ago
+
+    def worked_within(self, seconds: float) -> bool:
+        return self.ago < seconds
+
+
+@pytest.mark.parametrize(
+    ("ago", "change", "cold"),
+    [
+        (20.0, {}, True),
+        (70.0, {}, False),  # made before the run began
+        (20.0, {"text": stacks(DYNAMO)}, False),
+        (20.0, {"cut": True}, False),
+        (20.0, {"status": "raised"}, False),
+    ],
+)
+def test_a_run_that_waited_for_a_compiler_began_cold_if_headers_were_still_made(ago: float, change: dict[str, Any], cold: bool) -> None:
+    outcome = late(25.0, DYNAMO, COMPILER).model_copy(update={"elapsed": 60.0, **change})
+    assert began_cold(outcome, Made(ago)) is cold
+    assert not began_cold(outcome, None)
 
 
 class TestLonger:

@@ -237,6 +237,7 @@ def test_a_job_waits_some_time_and_the_next_one_finds_it(tmp_path: Path, monkeyp
         assert 0.2 <= time.monotonic() - began < 5
         with pytest.raises(Interrupted):
             made.wait(100.0, lambda: False)
+        assert made.worked_within(0.0)
     assert not list((tmp_path / "kept").rglob("*.json"))  # broken off with its job
     with toolchain.Maker(sys.executable, box) as made:
         go_on.set()
@@ -245,9 +246,12 @@ def test_a_job_waits_some_time_and_the_next_one_finds_it(tmp_path: Path, monkeyp
     monkeypatch.setattr(toolchain, "run_process", None)  # not called again
     with toolchain.Maker(sys.executable, box) as made:
         made.wait(100.0)
+        assert made.worked_within(100.0)
+        assert not made.worked_within(0.0)
 
 
 def test_without_a_sandbox_nothing_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toolchain, "run_process", None)
     with toolchain.Maker(sys.executable, Sandbox(tmp_path, on=False)) as made:
         made.wait(100.0)
+        assert not made.worked_within(100.0)
