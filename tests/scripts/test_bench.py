@@ -567,9 +567,13 @@ def test_a_slip_is_not_hidden(capsys, tmp_path):
 
 
 def test_what_was_planted_on_a_cpu_was_found_or_refused(capsys):
-    file = str(ROOT / "tests/fixtures/planted/cpu.json")
-    assert bench.main(["truth", "--read", file]) == 0
+    first, then = (str(ROOT / "tests/fixtures/planted" / name) for name in ("cpu.json", "cpu-eighty-four.json"))
+    assert bench.main(["truth", "--read", first]) == 0
     assert "| gelu | 7 | 7 | 0 | 0 | 1 |" in capsys.readouterr().out
+    assert bench.main(["truth", "--read", first, then]) == 0
+    said = capsys.readouterr().out
+    assert "| gelu | 18 | 15 | 3 | 0 | 1 |" in said
+    assert "142 programs; not as they have to be: none" in said
 
 
 def test_each_lane_has_its_cpus_and_one_gpu(tmp_path):
