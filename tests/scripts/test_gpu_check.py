@@ -143,6 +143,16 @@ def test_the_whole_check_on_two_gpus_had_every_scenario_and_three_of_them_twice(
     assert first == ["out_of_memory", "overwritten_output", "wasteful_pass"]
 
 
+def test_with_four_cores_two_goals_were_missed() -> None:
+    page = " ".join((ROOT / "docs" / "gpu.md").read_text(encoding="utf-8").split())
+    rows = {row.name: row for row in recorded("h200-four-cores")}
+    assert (len(rows), any(row.wrong for row in rows.values())) == (17, False)
+    assert sorted(name for name, row in rows.items() if row.slow) == ["aot_compile", "gpt2_bf16_training"]
+    training, search = rows["gpt2_bf16_training"].wall, rows["aot_compile"].search
+    assert f"GPT-2's training step took {training:.0f} s instead of 60 in all, and the search for the two operations" in page
+    assert f"that do not compile {search:.1f} s instead of 5." in page
+
+
 def test_without_a_gpu_the_repro_was_the_same() -> None:
     """Recorded on an H100; each repro was run there alone, too."""
     rows = json.loads((ROOT / "tests" / "fixtures" / "gpu" / "h100-without.json").read_text(encoding="utf-8"))["rows"]
