@@ -10,6 +10,7 @@ from bot.action.ci.failing_test import Failure, Seen, repository_path
 from bot.action.ci.programs import Started
 from bot.action.ci.pytest_log import running
 from bot.action.ci.run_test import hinted
+from bot.action.ci.written_ids import ids_in
 from bot.failure.traceback import CRASH_SIGNALS, frame_place
 
 MAX_DUMP = 2_000
@@ -156,7 +157,7 @@ def _last_id(lines: list[str], frame: re.Match[str]) -> str:
 
     Torch's own parametrizing puts the parameters into the method's name, and leaves the function's as it was.
     """
-    ids = [word for line in lines for word in line.split() if ".py::" in word]
+    ids = [each for line in lines for each in ids_in(line)]
     function, file = frame["function"], repository_path(frame["path"])
     whole = [word for word in ids if word.partition("[")[0].endswith("::" + function)]
     made = [word for word in ids if f"::{function}_" in word.partition("[")[0] and _same_file(word.partition("::")[0], file)]

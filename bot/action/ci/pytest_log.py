@@ -14,6 +14,7 @@ from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id,
 from bot.action.ci.pytest_text import MAX_SOURCE, as_traceback, own_source
 from bot.action.ci.python_words import HEADER
 from bot.action.ci.run_test import KILLED, hinted
+from bot.action.ci.written_ids import id_at
 from bot.failure.traceback import frame_place
 
 MAX_SECTION = 400_000
@@ -64,13 +65,12 @@ _STAGE = re.compile(r"^ERROR (?:at (?:setup|teardown) of|collecting) ")
 ERROR = re.compile(r"^(?:[A-Za-z_][\w]*\.)*[A-Za-z_]\w*(?:: |$)")
 _RUNNING = re.compile(
     # PyTorch's runner names the test that it lets run alone
-    r"^(?:(?:stepcurrent: .{1,60}\. )?Running (?:only|1 items in this shard:) )?"
-    r"(?P<id>[^\s:`]{1,500}\.py::\S{1,500})(?: <- \S{1,500})?(?: |$)"
+    r"^(?:(?:stepcurrent: .{1,60}\. )?Running (?:only|1 items in this shard:) )?(?P<id>[^\s:`]{1,500}\.py::\S)"
 )
 _ROOT = re.compile(r"rootdir: (?P<root>/[^,\n]{1,500})(?:,|$)")
 _TIMEOUT = re.compile(r"^(?:Failed: )?Timeout \(?>")
 DIED = "the process died while it ran the test"
-CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running '(?P<id>[^\n]{1,1000})'$")
+CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running (?P<quote>['\"])(?P<id>[^\n]{1,1000})(?P=quote)$")
 # pytest-forked, instead of an error.
 _SIGNALED = re.compile(r"^:-1: running the test CRASHED with signal (?P<number>\d{1,3})$")
 # Where the compiler's classes of errors are, and characters by which the beginning of such a name is known.
@@ -108,7 +108,7 @@ class _Summary:
 def running(line: str) -> str:
     """The id with which `line` begins: pytest writes it before it runs the test (with `-v`). Empty where there is none."""
     found = _RUNNING.match(line) if ".py::" in line[:620] else None
-    return found["id"] if found else ""
+    return id_at(line, found.start("id")) if found else ""
 
 
 def progressed(line: str) -> str:
