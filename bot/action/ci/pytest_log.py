@@ -303,12 +303,11 @@ class PytestLog:
         return Failure(name, test, text, seen=seen, source=own_source(body))
 
     def _named(self, name: str, body: str) -> str:
-        """The id of the test with that title, from pytest's summary; of several, that whose file the section names."""
+        """The id of the test with that title, from pytest's summary; of several, that whose file the section names. One file's path may
+        end like another's."""
         ids = self._by_name.get(name, [])
-        files = [test.partition("::")[0] for test in ids]
-        return next(
-            (test for test, file in zip(ids, files, strict=True) if f"{file}:" in body or file + '"' in body), ids[0] if ids else ""
-        )
+        named = [test for test in ids if re.search(rf"(?<![\w.-]){re.escape(test.partition('::')[0])}[:\"]", body)] if len(ids) > 1 else []
+        return max(named, key=lambda test: len(test.partition("::")[0]), default=ids[0] if ids else "")
 
     def summarized(self) -> Iterator[Failure]:
         """The tests that the summary names, with as much of the error as it holds."""
