@@ -77,6 +77,7 @@ _INDENTED = re.compile(
 )
 # From the first of them alone: a bar of progress may be made of a million, with nothing behind them.
 _ENDS = re.compile(r"(?<!\r)\r+\n")
+_VARIABLE = re.compile(r"[A-Za-z_]\w{0,100} {1,100}= ?[rbfu]{0,2}['\"]")
 _ESCAPED = re.compile(r"\\(.)")
 # A shell's prompt, with an environment and the user or the directory before it; and what a mail or a comment puts before each line that
 # it quotes.
@@ -245,8 +246,8 @@ def _unfolded(parts: list[str]) -> list[str]:
 
 
 def _is_string(line: str) -> bool:
-    """Whether a `line` holds a traceback in one string, or a part of one."""
-    return "\\n  File " in line and not line.startswith(("E ", " ", ">"))
+    """Whether a `line` holds a traceback in one string, or a part of one, that was printed: pytest shows a test's variables as well."""
+    return "\\n  File " in line and not line.startswith(("E ", " ", ">")) and not _VARIABLE.match(line)
 
 
 def _unescaped(record: str) -> list[str]:
