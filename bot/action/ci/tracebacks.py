@@ -359,6 +359,7 @@ _ELSEWHERE = re.compile(
     r"|ProcessRaisedException|returned non-zero|Integration test failed|process \d+ (?:terminated|exited|failed)"
     r"|exited with (?:code|error)|Broken pipe|ActorDiedError|RayTaskError|failed with (?:return ?code|exit)|non-?zero exit"
     r'|multiprocessing/resource_tracker\.py", line'
+    r"|assert 50[0-4] == 20\d\b|<Response \[50\d|timed out after [\d.]{1,12} seconds"
     r"|failed when called with args|APIConnectionError|All connection attempts failed|(?:host='|//)(?:127\.0\.0\.1|localhost|0\.0\.0\.0)\b",
     re.IGNORECASE,
 )  # fmt: skip
