@@ -20,7 +20,7 @@ from bot.action.ci.compiles import CALL_FAILED, says_that_it_compiles
 from bot.action.ci.cut_off import mentions_compiler
 from bot.action.ci.disabled import switched_off
 from bot.action.ci.failing_test import NO_HINT, Failure, Hint, Seen, file_of_module, repository_path
-from bot.action.ci.judge import fault, is_compiled, is_wrong_in_test, quotes, sign, told_fault
+from bot.action.ci.judge import fault, in_compiler, is_compiled, is_wrong_in_test, quotes, sign, told_fault
 from bot.action.ci.lines import LOGGED, Lines
 from bot.action.ci.parts import Parts, without_excerpts
 from bot.action.ci.programs import Started, begun_in, failed_in, ran_in, started_in
@@ -126,7 +126,7 @@ class _Log:
         old = self.found.get(key)
         if old is None and len(self.found) >= MAX_FAILURES:
             return
-        if old is None or _weight(old) < _weight(failure):
+        if old is None or _weight(old) < _weight(failure) or (_weight(old) == _weight(failure) and _tells_more(failure, old)):
             hint = self.runner.hint(key) or failure.hint
             located = replace(failure, test=self._located(failure.test), hint=hint)
             self.found[key] = located if old is None else replace(located, name=old.name)
@@ -348,6 +348,12 @@ def _weight(failure: Failure) -> int:
     if failure.seen in (Seen.ERROR, Seen.NAMED) and failure.text:
         return 4 if '  File "' in failure.text else 1
     return _WEIGHT[failure.seen] if failure.text or failure.seen is not Seen.ERROR else 0
+
+
+def _tells_more(failure: Failure, other: Failure) -> bool:
+    """Whether the `failure` is the compiler's and the `other` of the same test is not: a log may have it in several environments."""
+    ours, theirs = (in_compiler(sign(each), each) and fault(each) is None for each in (failure, other))
+    return ours and not theirs
 
 
 def _not_imported(failure: Failure) -> bool:

@@ -190,3 +190,108 @@ def test_children_of_tests_that_compile_which_the_machine_ended(raised: str, exp
     assert [row["verdict"] for row in found] == [expected] * len(tests)
     found = candidates.rows(f"tests/test_compile.py::test_a {printed}FAILED\n{summary}", CheckoutPaths([]))
     assert [row["verdict"] for row in found if row["test"] == "tests/test_compile.py::test_a"] == [expected]
+
+
+IN_COMPILER = """\
+{path}:15: in test_compile
+    torch.compile(f)(x)
+/usr/lib/python3.11/site-packages/torch/_inductor/compile_fx.py:985: in _compile_fx_inner
+    raise InductorError(e, currentframe()).with_traceback(
+E   torch._inductor.exc.InductorError: AssertionError: buf3
+"""
+ELSEWHERE = "{path}:12: in test_compile\n    load()\nE   requests.exceptions.HTTPError: 503 Server Error: Service Unavailable\n"
+NAMED_ALIKE = "FAILED {path}::test_compile - {said}\n"
+
+
+@pytest.mark.parametrize("paths", [("integration/tests/test_x.py", "tests/test_x.py"), ("tests/test_x.py", "integration/tests/test_x.py")])
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_path_of_one_file_may_end_like_another_s(paths: tuple[str, str], turned: bool) -> None:
+    """Where both have a test of that name, the summary in another order than the sections does not swap them."""
+    compiles, loads = paths
+    shown = [f"___ test_compile ___\n{each}" for each in (IN_COMPILER.format(path=compiles), ELSEWHERE.format(path=loads))]
+    named = [NAMED_ALIKE.format(path=compiles, said="InductorError"), NAMED_ALIKE.format(path=loads, said="HTTPError")]
+    log = f"=== FAILURES ===\n{''.join(shown)}{ENDS}{''.join(reversed(named) if turned else named)}"
+    found = {row["test"]: row["verdict"] for row in candidates.rows(log, CheckoutPaths([]))}
+    assert found == {f"{compiles}::test_compile": "suggested", f"{loads}::test_compile": "not a candidate"}
+
+
+TRACEBACK = (
+    r"""'Traceback (most recent call last):\n  File "/v/site-packages/torch/_inductor/compile_fx.py", line 985, in f\n"""
+    r"torch._inductor.exc.InductorError: AssertionError: buf3\n'"
+)
+ARGUMENTS = """
+log = {string}
+expected = 'InductorError'
+
+    def test_a(log, expected):
+>       assert summarize(log) == expected
+E       AssertionError: assert None == 'InductorError'
+
+tests/test_x.py:30: AssertionError
+"""
+VARIABLES = """
+    def test_a():
+        text = render(error)
+>       fetch()
+
+text       = {string}
+
+tests/test_x.py:30:
+_ _ _ _ _
+
+>           raise HTTPError(message)
+E           requests.exceptions.HTTPError: 503 Server Error
+
+/v/site-packages/requests/models.py:9: HTTPError
+"""
+
+
+@pytest.mark.parametrize("section", [ARGUMENTS, VARIABLES], ids=["arguments", "variables"])
+def test_a_traceback_in_a_variable_is_not_what_the_test_raised(section: str) -> None:
+    log = f"=== FAILURES ===\n___ test_a ___\n{section.format(string=TRACEBACK)}{ENDS}FAILED tests/test_x.py::test_a - Error\n"
+    assert [row["verdict"] for row in candidates.rows(log, CheckoutPaths([]))] == ["not a candidate"]
+
+
+@pytest.mark.parametrize("quote", ["'", '"'])
+def test_the_id_of_a_crash_is_quoted_as_python_does(quote: str) -> None:
+    """pytest-xdist writes its repr, as of 3.8."""
+    test = f"tests/test_x.py::test_compiled[{'it' + chr(39) + 's' if quote == chr(34) else 'it is'} on]"
+    log = (
+        f"=== FAILURES ===\n___ tests/test_x.py ___\n[gw2] linux -- Python 3.11.13 /usr/bin/python\n"
+        f"worker 'gw2' crashed while running {quote}{test}{quote}\n{ENDS}FAILED {test}\n"
+    )
+    found = candidates.rows(log, CheckoutPaths([]))
+    assert [(row["test"], row["verdict"], row["kind"]) for row in found] == [(test, "possible", "crash")]
+
+
+UNSUPPORTED = (
+    "{path}:15: in test_compile\n    torch.compile(f)(x)\n/v/site-packages/torch/__init__.py:9: in compile\n    raise RuntimeError(\n"
+    "E   RuntimeError: torch.compile is not supported on Python 3.14+\n"
+)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_of_a_test_in_two_environments_the_compiler_s_failure_counts(turned: bool) -> None:
+    runs = [
+        f"=== FAILURES ===\n___ test_compile ___\n{shown.format(path='tests/test_x.py')}{ENDS}"
+        "FAILED tests/test_x.py::test_compile - Error\n=== 1 failed in 3.01s ===\n"
+        for shown in (UNSUPPORTED, IN_COMPILER)
+    ]
+    found = candidates.rows("".join(reversed(runs) if turned else runs), CheckoutPaths([]))
+    assert [row["verdict"] for row in found] == ["suggested"]
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("AssertionError: assert 500 == 200", "possible"),
+        ("AssertionError: assert 404 == 200", "not a candidate"),
+        ("subprocess.TimeoutExpired: Command '['python', 'compile_it.py']' timed out after 600 seconds", "possible"),
+    ],
+)
+def test_a_compiled_test_whose_server_or_program_failed_out_of_sight(raised: str, expected: str) -> None:
+    log = (
+        f"=== FAILURES ===\n___ test_compile ___\ntests/test_x.py:12: in test_compile\n    ask()\nE   {raised}\n"
+        f"{ENDS}FAILED tests/test_x.py::test_compile - {raised}\n"
+    )
+    assert [row["verdict"] for row in candidates.rows(log, CheckoutPaths([]))] == [expected]
