@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,6 +23,8 @@ MAX_CHILDREN = 20
 TESTED = re.compile(r"(?:={2,} .{0,200}\b)?\d{1,9} passed.{0,200} in \d|Ran \d{1,9} tests? in \d|ok \(\d{1,9}\.\d{1,9}s\)$")
 _STARTS = re.compile(r"={2,} test session starts ={2,}$")
 _DIGITS = "123456789"
+# How pytest-xdist says which of its workers ran a test, behind it.
+_WORKER = re.compile(r"\[(?P<name>gw\d{1,4})\] (?:\[ {0,2}\d{1,3}%\] )?(?:PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|RERUN) ")
 _ONE_OF_SEVERAL = "another process failed, and what was printed before is the compiler's"
 
 
@@ -55,10 +58,15 @@ class FailedChildren:
         self._pytest = pytest
         self._judged: dict[int, bool] = {}
 
+    def at_once(self, line: int) -> bool:
+        """Whether several workers ran tests at once in the run that the `line` with that index is of: what was printed there may be of a
+        child of any of these, whichever was begun last."""
+        return len(self._workers.get(bisect.bisect(self._starts, line), ())) > 1
+
     @cached_property
     def unnamed(self) -> Sequence[PrintedTraceback]:
         """What was printed before pytest's sections, where no test is named: by the child of the only one whose child failed."""
-        return self._above if self._pytest.shown and self._blaming == 1 else ()
+        return self._above if self._pytest.shown and self._blaming == 1 and not self.at_once(self._end) else ()
 
     @cached_property
     def _blaming(self) -> int:
@@ -69,16 +77,36 @@ class FailedChildren:
     @cached_property
     def _above(self) -> Sequence[PrintedTraceback]:
         """What was printed above what pytest says of these, in their run, where no test is named; an excerpt may begin within the run."""
-        end = self._pytest.shown[0][0].start if self._pytest.shown else self._pytest.summary_at
+        end = self._end
         text = self._text[:end]
         around = (i for i, line in enumerate(text) if line.startswith(("=", *_DIGITS)) and (_STARTS.match(line) or TESTED.match(line)))
-        return () if any(map(running, text)) else self._printed.between(max(around, default=-1), end)
+        named = not self.at_once(end) and any(map(running, text))
+        return () if named else self._printed.between(max(around, default=-1), end)
+
+    @cached_property
+    def _end(self) -> int:
+        """Where pytest begins to say what failed."""
+        return self._pytest.shown[0][0].start if self._pytest.shown else self._pytest.summary_at
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return [i for i, line in enumerate(self._text) if line.startswith("==") and _STARTS.match(line)]
+
+    @cached_property
+    def _workers(self) -> dict[int, set[str]]:
+        """The workers of each run of pytest, by the number of its line in `_starts`."""
+        found: dict[int, set[str]] = {}
+        for i, line in enumerate(self._text):
+            if line.startswith("[gw") and (worker := _WORKER.match(line)):
+                found.setdefault(bisect.bisect(self._starts, i), set()).add(worker["name"])
+        return found
 
     @cached_property
     def _one_of_several(self) -> tuple[PrintedTraceback, bool] | None:
         """What the last child of several tests raised, and whether that is the compiler's: where all that was printed above is, or tells
-        of faults of the machine; None where it is neither."""
-        printed = [block for block in self._above[-MAX_CHILDREN:] if not _blames(block)] if self._blaming > 1 else []
+        of faults of the machine; None where it is neither. Of tests that ran at once, one may be the only one that says so."""
+        several = self._blaming > 1 or self.at_once(self._end)
+        printed = [block for block in self._above[-MAX_CHILDREN:] if not _blames(block)] if several else []
         compiled = all(map(self._is_of_compiler, printed))
         return (printed[-1], compiled) if printed and (compiled or all(map(_is_broken, printed))) else None
 
@@ -110,7 +138,7 @@ class FailedChildren:
         if named.seen is Seen.COUNT or (named.text and not is_elsewhere(named.text)):
             return named
         printed = self._printed_by.get(named.test, ())
-        alone = named.text and not printed and not self._pytest.shown and self._blaming == 1
+        alone = named.text and not printed and not self._pytest.shown and self._blaming == 1 and not self.at_once(self._end)
         children = [block for block in (self._above[-MAX_CHILDREN:] if alone else printed) if not block.who.endswith(LOGGED)]
         child = next(filter(self._is_of_compiler, reversed(children)), None)
         child = child or (next(filter(_is_broken, reversed(children)), None) if named.text else None)
@@ -118,14 +146,15 @@ class FailedChildren:
 
     @cached_property
     def _printed_by(self) -> dict[str, Sequence[PrintedTraceback]]:
-        """The last tracebacks that were printed while pytest ran each test."""
+        """The last tracebacks that were printed while pytest ran each test; none where it ran several at once."""
         found: dict[str, Sequence[PrintedTraceback]] = {}
         ran, at = "", 0
         for block in self._printed.all:
             while at <= block.start:
                 ran = running(self._text[at]) or ran
                 at += 1
-            found[ran] = [*found.get(ran, ())[-MAX_CHILDREN:], block]
+            if not self.at_once(block.start):
+                found[ran] = [*found.get(ran, ())[-MAX_CHILDREN:], block]
         return found
 
     def _is_of_compiler(self, block: PrintedTraceback) -> bool:

@@ -39,6 +39,7 @@ _FLAVOR = re.compile(r"(?:Integration test, flavor ?: (?P<flavor>.{1,200}?), com
 # torchelastic's table of the ranks that failed, below the name of what each of them ran.
 _TABLE = re.compile(r"^(?P<program>[\w./-]{1,300}) FAILED$")
 _IN_TABLE = "  traceback : "
+_AT_ONCE = "tests ran at once, and nothing tells which of them printed this, and whether it failed"
 _RUN_AGAIN = "To execute this test, run"
 # How much is known: what was raised with its stack, then what ended it, then the name alone.
 _WEIGHT = {Seen.ERROR: 3, Seen.DEATH: 2, Seen.TIMEOUT: 2, Seen.NUMBERS: 2, Seen.COUNT: 2, Seen.LOGGED: 1, Seen.NAMED: 0, Seen.FILE: 0}
@@ -306,7 +307,8 @@ class _Log:
             at = block.start
             # the test may stand before the header
             ran = running(self.lines.text[at]) or ran
-            named = CommandedTest(ran) if ran else self._asked(block)
+            at_once = self.children.at_once(at)
+            named = CommandedTest(ran) if ran and not at_once else self._asked(block)
             on_stack = test_on_stack(block.text)
             if named and named.hint.program and on_stack[1] not in named.name:
                 # `-k` chose others, too
@@ -327,7 +329,8 @@ class _Log:
             if not (title or test or path or script or hint.program) and short and self._tested < 0:
                 # somebody may name the command below what it raised
                 hint, script = self._started.only, _path(self._started.script)
-            yield Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint, script=script)
+            failure = Failure(title or test.partition("::")[2] or name or "a program", test, block.text, hint=hint, script=script)
+            yield replace(failure, seen=Seen.LOGGED, note=_AT_ONCE) if at_once else failure
 
 
 def _starts(failure: Failure) -> bool:

@@ -116,3 +116,46 @@ def test_a_test_that_is_named_alone() -> None:
     assert Read(log.format(OTHER)).children.told(named) == named
     counted = Failure("test_b", "tests/test_a.py::test_b", "", seen=Seen.COUNT)
     assert Read(log.format(OWN)).children.told(counted) == counted
+
+
+PRINTED = f"{OWN}\n\n"
+
+
+def workers(last: str, *others: str) -> str:
+    """What pytest-xdist writes of two workers whose tests run at once; the last one announced fails, and `others` are printed."""
+    begun = f"{STARTS}tests/test_a.py::test_first \ntests/test_b.py::{last} \n"
+    return f"{begun}{''.join(others)}[gw0] [ 50%] PASSED tests/test_a.py::test_first \n[gw1] [100%] FAILED tests/test_b.py::{last} \n"
+
+
+@pytest.mark.parametrize(
+    ("printed", "seen", "last"),
+    [
+        ((PRINTED,), Seen.LOGGED, RAISED),
+        ((PRINTED, f"{OTHER}\n\n"), Seen.ERROR, FAILED),
+        ((f"{FULL}\n\n",), Seen.ERROR, FULL.rpartition("\n")[2]),
+        ((f"{OTHER}\n\n",), Seen.ERROR, FAILED),
+    ],
+)
+def test_nobody_knows_whose_child_printed_what_where_tests_run_at_once(printed: tuple[str, ...], seen: Seen, last: str) -> None:
+    log = f"{workers('test_b', *printed)}=========== FAILURES ===========\n{section('test_b')}{SUMMARY}"
+    assert Read(log).causes() == [("test_b", seen, last)]
+
+
+def test_a_test_that_is_named_alone_where_tests_run_at_once() -> None:
+    log = f"{workers('test_b', PRINTED)}{SUMMARY}FAILED tests/test_b.py::test_b"
+    named = Failure("test_b", "tests/test_b.py::test_b", "", seen=Seen.NAMED)
+    assert Read(log).children.told(named) == named
+    blaming = Failure("test_b", "tests/test_b.py::test_b", BLAMES)
+    told = Read(f"{log} - {FAILED}\n").children.told(blaming)
+    assert (told.seen, told.text.startswith(OWN), bool(told.note)) == (Seen.LOGGED, True, True)
+
+
+def test_one_worker_runs_one_test_at_a_time() -> None:
+    log = f"{workers('test_b', PRINTED).replace('[gw1]', '[gw0]')}=========== FAILURES ===========\n{section('test_b')}{SUMMARY}"
+    assert Read(log).causes() == [("test_b", Seen.ERROR, RAISED)]
+
+
+def test_tests_that_ran_one_by_one_above_others() -> None:
+    above = f"{STARTS}tests/test_a.py::test_c \n{PRINTED}FAILED\n=========== FAILURES ===========\n{section('test_c')}{SUMMARY}"
+    log = f"{above}FAILED tests/test_a.py::test_c - made up\n{workers('test_b', PRINTED)}"
+    assert Read(log).causes() == [("test_c", Seen.ERROR, RAISED)]

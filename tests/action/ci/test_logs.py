@@ -126,6 +126,15 @@ subprocess.CalledProcessError: Command '['/w/bin/python', 'train.py', '--compile
     assert failure.hint.variables == ("NGPU=2",)
 
 
+def test_what_one_of_several_tests_printed_that_ran_at_once() -> None:
+    """The log ends before any test fails: the one that was begun last may be another one."""
+    begun = "====== test session starts ======\ntests/test_a.py::test_a \ntests/test_b.py::test_b \n"
+    log = f"{begun}{PROGRAM}\n\n[gw0] [ 10%] PASSED tests/test_a.py::test_a \n[gw1] [ 20%] PASSED tests/test_c.py::test_c \n"
+    assert [(found.test, found.seen) for found in logs.failures(log)] == [("", Seen.LOGGED)]
+    alone = log.replace("[gw1]", "[gw0]")
+    assert [(found.test, found.seen) for found in logs.failures(alone)] == [("tests/test_b.py::test_b", Seen.ERROR)]
+
+
 def test_all_ranks_that_die_of_one_error_are_one_failure() -> None:
     ranks = "".join(f"[rank{rank}]: {line}\n" for line in PROGRAM.splitlines() for rank in range(4))
     assert len(logs.failures(f"+ torchrun --nproc_per_node 4 train.py\n{ranks}")) == 1
