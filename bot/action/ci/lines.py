@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.action.ci import attempts, told_stacks
+from bot.action.ci import attempts, told_stacks, writers
 from bot.action.ci.pasted import Marks, dedented, restored, unflattened, unrecorded
 from bot.action.ci.python_words import HEADER
+from bot.action.ci.writers import BRANCH
 from bot.failure.traceback import frame_place
 
 # The last lines of a log, and the beginning of a line: the causes of a failure stand at the end, long lines are lists.
@@ -29,7 +30,7 @@ _PREFIX = re.compile(
     # `gh run view --log`: job, step, then the stamp
     | [^\t\n]{1,200}\t[^\t\n]{1,200}\t(?=\ufeff?\d{4}-\d\d-\d\dT)
     # Jenkins, with the branch of a pipeline
-    | \[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\]\ \[(?!gw\d|rank\d|default\d)[A-Za-z][\w\ .,:()/-]{0,80}\](?:\ |$)
+    | \[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\]\ \[(?!gw\d|rank\d|default\d)(?P<branch>[A-Za-z][\w\ .,:()/-]{0,80})\](?:\ |$)
     # GitHub, Azure, GitLab and Kubernetes (with the stream behind it), Buildkite and Jenkins (in brackets)
     | \[?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)\]?(?:\ \d\d[OE](?:[ +]|$)|\ std(?:out|err)\ [FP](?:\ |$)|\ ?)
     # loggers, some with their ranks
@@ -44,7 +45,9 @@ _PREFIX = re.compile(
     | \#\d{1,4}\ \d{1,6}\.\d{1,3}(?:\ |$)
     | Step\ \#\d{1,4}(?:\ -\ "[^"\n]{1,80}")?:(?:\ |$)
     # a log of several containers, as docker compose and viewers show it
-    | (?:[\w.-]{1,60})?\ {0,20}\|\ (?=(?:ERROR|CRITICAL)\ \d|\((?:EngineCore|Worker|VllmWorker|APIServer)|\[rank\d|\[?\d{4}-\d\d-\d\dT)
+    # whose names have no number
+    | (?![a-z][\w.-]{0,60}[_-]\d{1,4}\ )
+      (?:[\w.-]{1,60})?\ {0,20}\|\ (?=(?:ERROR|CRITICAL)\ \d|\((?:EngineCore|Worker|VllmWorker|APIServer)|\[rank\d|\[?\d{4}-\d\d-\d\dT)
     | (?P<who>
         # docker compose numbers its containers
         [a-z][\w.-]{0,60}[_-]\d{1,4}\ {1,40}\|(?=\ |$)
@@ -64,6 +67,8 @@ _STAMPED = re.compile(
     r"^[\[(_\ufeff\d]|^(?:ERROR|CRITICAL) \d|^[EC]\d{4} \d|^Step #|^[A-Z][a-z][a-z] [ \d]\d |^#\d"
     r"|^torch\.[\w.]{1,80}: \[|^[a-z][\w.+-]{1,60}>|^[^\t]{1,200}\t|^[\w.-]{0,70} {0,40}\|(?: |$)"
 )
+# What stands in the place of a branch of Jenkins', and is none: itself, and the levels of loggers.
+_NO_BRANCH = frozenset({"Pipeline", "DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "FATAL", "CRITICAL"})
 # Scripts that run in a container indent all that it prints: so much stands before what test runners and ranks write at the first column.
 _INDENTED = re.compile(
     r"^(?P<blanks> {1,8})(?:={3,} (?:test session starts|short test summary info|FAILURES|ERRORS) ={3,}$|={70}$"
@@ -165,9 +170,18 @@ def read(log: str) -> Lines:
             who[i] += name
     dedented(text)
     unflattened(text)
+    _unbranch(who)
     _outdent(text, who)
     attempts.drop_earlier(text)
+    writers.put_together(text, who)
     return Lines(text, who)
+
+
+def _unbranch(who: list[str]) -> None:
+    """Take the name of the only branch away from `who`: nobody else prints at the same time."""
+    if len(branches := {name.partition(BRANCH)[0] for name in set(who) if BRANCH in name}) == 1:
+        only = f"{branches.pop()}{BRANCH}"
+        who[:] = [name.removeprefix(only) for name in who]
 
 
 def _restored(log: str) -> str:
@@ -274,18 +288,19 @@ def _written(string: str) -> str:
 def _outdent(text: list[str], who: list[str]) -> None:
     """Take the blanks away that stand before all lines around one which a test runner writes at the first column.
 
-    What stood behind a mark is not indented by what surrounds it.
+    What stood behind a mark is not indented by what surrounds it. A branch prints what its script does.
     """
     done = 0
     for i, line in enumerate(text):
-        indented = _INDENTED.match(line) if i >= done and line.startswith(" ") and not who[i] else None
+        by = who[i]
+        indented = _INDENTED.match(line) if i >= done and line.startswith(" ") and (not by or by.endswith(BRANCH)) else None
         if indented is None:
             continue
         blanks = indented["blanks"]
         start = end = i
-        while start > done and not who[start - 1] and (not text[start - 1] or text[start - 1].startswith(blanks)):
+        while start > done and who[start - 1] == by and (not text[start - 1] or text[start - 1].startswith(blanks)):
             start -= 1
-        while end < len(text) and not who[end] and (not text[end] or text[end].startswith(blanks)):
+        while end < len(text) and who[end] == by and (not text[end] or text[end].startswith(blanks)):
             end += 1
         for j in range(start, end):
             text[j], name = _bare(text[j][len(blanks) :])
@@ -309,6 +324,8 @@ def _bare(line: str) -> tuple[str, str]:
         if found is None:
             break
         blanks = ""
+        if found["branch"] and found["branch"] not in _NO_BRANCH:
+            name += f"{found['branch']}{BRANCH}"
         if found["who"] is not None:
             error = found["who"].startswith(("ERROR", "CRITICAL"))
             name += _logger(found["torch"]) if found["torch"] else "ERROR" if error else found["who"]

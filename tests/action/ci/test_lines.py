@@ -60,6 +60,8 @@ STAMP = "2026-11-03T09:14:07.1234567Z "
         ("server-1  |   File", "  File", "server-1  |"),
         ("model_server_12 | x", "x", "model_server_12 |"),
         ("server-1  |", "", "server-1  |"),
+        ("server-1  | [rank1]:   File", "  File", "server-1  |[rank1]:"),
+        ("server-1  | 2026-11-03T09:14:07Z   File", "  File", "server-1  |"),
         ("E1103 09:14:07.377000 24573 site-packages/torch/a.py:768]   File", "  File", f"a{lines.LOGGED}"),
         ("[rank1]:E1103 09:14:07.377000 24573 torch/a.py:768] [0/1]   File", "  File", f"[rank1]:a{lines.LOGGED}"),
         ("python3.12-made-up>   File", "  File", ""),

@@ -56,6 +56,8 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "records on a line": lambda i: f"{RECORD} {LOWERING.format(i)}".replace("\n", f"  {RECORD} ") + "\n",
     "errors that repeat another": lambda i: f"{LOWERING.format(i)}{JOINT}\n{HEADER}B: b{i}\n\n{JOINT}\n",
     "headers": lambda i: HEADER,
+    "writers at once": lambda i: "".join(f"w-{(i + j) % 9999}  | {line}\n" for j, line in enumerate(SHOWN.format(name=i, i=i).split("\n"))),
+    "writers one below the other": lambda i: "".join(f"w-{i}  | {line}\n" for line in BLAMING.format(i=i).split("\n")),
     "notebooks": lambda i: f"A      {HEADER[:-2]}\nFile /x/torch/_inductor/a.py:{i}, in f(x)\n---> 7 g()\n\nA: b{i}\n",
     "notebooks without an end": lambda i: f"A      {HEADER[:-2]}\nFile /x/a.py:{i}, in f(x)\n",
     "boxes": lambda i: f"+--- {HEADER[:-2]} ---+\n| /x/torch/_inductor/a.py:{i} in f |\n+---+\nA: b{i}\n",
