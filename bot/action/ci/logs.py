@@ -27,6 +27,7 @@ from bot.action.ci.programs import Started, begun_in, failed_in, ran_in, started
 from bot.action.ci.pytest_log import PytestLog, ShownFailure, root_of, test_on_stack
 from bot.action.ci.run_test import DIRECTORY, NOT_IMPORTED, RunTestLog, hinted
 from bot.action.ci.tracebacks import MAX_TEXT, Printed, PrintedTraceback, is_elsewhere, is_whole
+from bot.action.ci.writers import apart
 from bot.models.failure import Signature
 
 MAX_FAILURES = 2_000
@@ -72,7 +73,7 @@ class _Log:
             self._add(self.children.cause(section, shown, self.children.unnamed) if shown.text else self.children.told(shown))
         for source in (
             self._of_unittest(),
-            map(self._narrowed, deaths.failures(self.lines.text)),
+            map(self._narrowed, (died for text in apart(self.lines.text, self.lines.who) for died in deaths.failures(text))),
             benchmarks.failures(self.lines.text, self.printed),
             map(self.children.told, buck_log.failures(self.lines.text, self.printed)),
             map(self.children.told, self.pytest.summarized()),

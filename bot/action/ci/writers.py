@@ -28,6 +28,8 @@ _ENDS = re.compile(
     r"|Ran \d{1,9} tests? in \d"
 )
 _FIRST = tuple("=Rn123456789")
+# More of them are not read apart.
+MAX_WRITERS = 16
 # So many lines below its last one unittest says how many failed.
 MAX_BELOW = 2
 
@@ -78,6 +80,18 @@ def names(who: Iterable[str]) -> Iterator[str]:
             found = _WRITER.match(each)
             known[each] = found[0] if found else ""
         yield known[each]
+
+
+def apart(text: list[str], who: list[str]) -> list[list[str]]:
+    """Those of the lines `text` that each writer printed, by `who` did, with those that nobody's name stands before.
+
+    All of them where there is one writer, or where there are more than a few.
+    """
+    writers = list(names(who))
+    found = list(dict.fromkeys(filter(None, writers)))
+    if not 1 < len(found) <= MAX_WRITERS:
+        return [text]
+    return [[line for line, by in zip(text, writers, strict=True) if by in ("", name)] for name in found]
 
 
 def put_together(text: list[str], who: list[str]) -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from bot.action.ci import lines, logs
-from bot.action.ci.writers import BRANCH, names
+from bot.action.ci.writers import BRANCH, MAX_WRITERS, apart, names
 
 STARTS = "========== test session starts =========="
 SHOWS = "========== FAILURES =========="
@@ -135,3 +135,28 @@ def test_where_who_has_no_name_reports_on_tests_nothing_is_moved() -> None:
 def test_those_who_print_one_below_the_other_stay_so() -> None:
     log = [*written(COMPOSE, "b", by_unittest("one", "x")), *written(COMPOSE, "c", ["x"]), *written(COMPOSE, "a", by_pytest("one", "x"))]
     assert lines.read("\n".join(log)).text == [line.partition("| ")[2] for line in log]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_program_that_dies_while_another_ones_test_runs(form: str) -> None:
+    dump = [
+        "Fatal Python error: Segmentation fault",
+        "",
+        "Current thread 0x1 (most recent call first):",
+        '  File "/w/a.py", line 3 in <module>',
+    ]
+    tests, died = written(form, "cpu", [STARTS, "tests/test_a.py::test_a "]), written(form, "gpu", ["+ python a.py --compile", *dump])
+    (failure,) = logs.failures("\n".join([*tests, *died, *written(form, "cpu", ["PASSED", "=== 1 passed in 1.00s ==="])]))
+    assert (failure.test, failure.script, failure.hint.program) == ("", "/w/a.py", "python a.py --compile")
+    # a test of its own
+    (failure,) = logs.failures("\n".join([*tests, *written(form, "gpu", ["x"]), *written(form, "cpu", dump)]))
+    assert failure.test == "tests/test_a.py::test_a"
+
+
+def test_each_apart_with_what_has_no_name() -> None:
+    read = lines.read("a-1  | x\ny\nb-1  | z")
+    assert apart(read.text, read.who) == [["x", "y"], ["y", "z"]]
+    one = lines.read("a-1  | x\ny")
+    assert apart(one.text, one.who) == [["x", "y"]]
+    many = lines.read("".join(f"a-{i}  | x\n" for i in range(MAX_WRITERS + 1)))
+    assert apart(many.text, many.who) == [many.text]
