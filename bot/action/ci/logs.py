@@ -70,7 +70,8 @@ class _Log:
         for section, shown in sorted(self.pytest.shown, key=lambda each: each[0].title.startswith("ERROR at teardown of ")):
             if not is_whole(shown.text) and (broken := self._fault_above):
                 shown = replace(shown, text="", seen=Seen.FILE, note=f"not shown, and the failure above was the machine's fault: {broken}")
-            self._add(self.children.cause(section, shown, self.children.unnamed) if shown.text else self.children.told(shown))
+            cause = self.children.cause(section, shown, self.children.unnamed) if shown.text else self.children.told(shown)
+            self._add(cause, again=not section.title.startswith("ERROR at "))
         for source in (
             self._of_unittest(),
             map(self._narrowed, (died for text in apart(self.lines.text, self.lines.who) for died in deaths.failures(text))),
@@ -123,12 +124,13 @@ class _Log:
     def _key(self, failure: Failure) -> str:
         return self._located(failure.test) or failure.name
 
-    def _add(self, failure: Failure) -> None:
+    def _add(self, failure: Failure, *, again: bool = False) -> None:
+        """Add what is known of a test, if that is more than before. It may have run `again` in another environment."""
         key = self._key(failure)
         old = self.found.get(key)
         if old is None and len(self.found) >= MAX_FAILURES:
             return
-        if old is None or _weight(old) < _weight(failure) or (_weight(old) == _weight(failure) and _tells_more(failure, old)):
+        if old is None or _weight(old) < _weight(failure) or (again and _weight(old) == _weight(failure) and _tells_more(failure, old)):
             hint = self.runner.hint(key) or failure.hint
             located = replace(failure, test=self._located(failure.test), hint=hint)
             self.found[key] = located if old is None else replace(located, name=old.name)

@@ -295,3 +295,12 @@ def test_a_compiled_test_whose_server_or_program_failed_out_of_sight(raised: str
         f"{ENDS}FAILED tests/test_x.py::test_compile - {raised}\n"
     )
     assert [row["verdict"] for row in candidates.rows(log, CheckoutPaths([]))] == [expected]
+
+
+def test_what_another_test_printed_is_not_what_the_last_one_raised() -> None:
+    """With `-rA` the sections of tests that passed stand below."""
+    printed = TRACEBACK.strip("'").replace(r"\n", "\n")
+    shown = f"=== FAILURES ===\n___ test_compile ___\n{ELSEWHERE.format(path='tests/test_x.py')}"
+    passes = f"=== PASSES ===\n___ test_b ___\n--- Captured log call ---\n{printed}{ENDS}PASSED tests/test_x.py::test_b\n"
+    log = f"tests/test_x.py::test_compile FAILED [100%]\n{shown}{passes}FAILED tests/test_x.py::test_compile - HTTPError\n"
+    assert [row["verdict"] for row in candidates.rows(log, CheckoutPaths([]))] == ["not a candidate"]
