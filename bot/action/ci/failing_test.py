@@ -7,6 +7,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from bot.action.ci.doctests import TEXTS, is_doctest, with_option
+
 # Runners put a checkout into NAME/NAME below a directory `work` (hosted ones), `_work` (others) or `__w` (containers);
 # a workflow that checks out into OWNER/NAME has that below.
 _CHECKOUT = re.compile(r"^.*?/(?:_?work|__w)/([^/]+)/\1/(?:(?!tests?/|src/)[^/]+/\1/(?=[^/]+/))?")
@@ -18,6 +20,8 @@ _LINK_TREE = re.compile(r"^(?:[^#\n]*/)?[^/#\n]{1,200}#link-tree/")
 _ABOVE = re.compile(r"^(?:\.\.?/)+")
 
 MAX_ID = 1_000
+# What tests are in.
+FILES = (".py", *TEXTS)
 
 # Variables of a hint that reach the program: those by which a test suite says in which mode it runs. A log is hostile text, so what
 # loads code, names files or changes the search path is not among them.
@@ -80,7 +84,7 @@ class Failure:
     def file(self) -> str:
         """The file that the test's id begins with; empty where there is none."""
         file = self.test.partition("::")[0]
-        return file if file.endswith(".py") else ""
+        return file if file.endswith(FILES) else ""
 
     @property
     def gone(self) -> bool:
@@ -98,14 +102,16 @@ class Failure:
         return self._named or (bool(self.hint.program) and self.hint.program.isprintable())
 
     def command(self, by_id: str, *, prefer_hint: bool) -> str:
-        """What runs the test: `by_id`, which names it by its id; the log's own command where `prefer_hint`, or where it has no id.
+        """What runs the test: `by_id`, which names it by its id, with the option that a doctest needs; the log's own command where
+        `prefer_hint`, or where it has no id.
 
         The variables that the log names stand before it. Empty where neither is there.
         """
         if not self.runnable:
             return ""
         hinted = bool(self.hint.program) and self.hint.program.isprintable()
-        program = self.hint.program if hinted and (prefer_hint or not self._named) else by_id
+        file, _, name = self.test.partition("::")
+        program = self.hint.program if hinted and (prefer_hint or not self._named) else with_option(by_id, file, name)
         return " ".join([*self.hint.variables, program])
 
 
@@ -130,7 +136,9 @@ def file_of_module(module: str) -> str:
 def pytest_id(file: str, qualified: str) -> str:
     """What pytest calls a test in `file`, from its `qualified` name like `TestY.test_z[param]`; without the file where that is empty.
 
-    Dots within brackets belong to the parameters.
+    Dots within brackets belong to the parameters, and all of them to the name of a doctest.
     """
+    if is_doctest(file, qualified):
+        return f"{file}::{qualified}"
     head, bracket, parameters = qualified.partition("[")
     return "::".join([*filter(None, [file]), *head.split(".")]) + bracket + parameters

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
 
-from bot.action.ci import passed
+from bot.action.ci import doctests, passed
 from bot.action.ci.asked import commanded
 from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
 from bot.action.ci.pytest_text import MAX_SOURCE, as_traceback, own_source
@@ -51,7 +51,7 @@ _WORDS = re.compile(rf".{{1,{_WORDS_ABOVE}}}?[:\uff1a] ?(?=FAILED {_BARE.pattern
 CASE = re.compile(r" (?:\[[^\]]{0,300}\] ?)?\([^()]{0,500}\)$| \[[^\]]{0,300}\]$")
 _SUMMARY = re.compile(
     r"^(?P<how>FAILED|ERROR|SUBFAIL(?:ED)?(?:\[[^\]]{0,300}\])?(?: ?\(.{0,500}?\))?) (?:\[\d{1,9}\.\d{1,9}s\] )?"
-    r"(?P<file>[^\s:]\S{0,500}?\.py)(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"
+    r"(?P<file>[^\s:]\S{0,500}?\.(?:py|(?:rst|txt|md)(?=::)))(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"
 )
 # `--tb=line` shows no more of a failure than this.
 _PLACE = re.compile(
@@ -288,6 +288,8 @@ class PytestLog:
         if crashed:
             return Failure(crashed["id"], crashed["id"], "", seen=Seen.DEATH, note=DIED)
         name = CASE.sub("", _STAGE.sub("", section.title))
+        if doctest := doctests.titled(name):
+            return self._doctest(doctest, body)
         if signaled := _SIGNALED.match(body.strip()):
             return _died(name, self._named(name, body), int(signaled["number"]))
         text = as_traceback(body)
@@ -301,6 +303,13 @@ class PytestLog:
         last = text.rstrip().rpartition("\n")[2]
         seen = Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR if text else Seen.NAMED
         return Failure(name, test, text, seen=seen, source=own_source(body))
+
+    def _doctest(self, name: str, body: str) -> Failure:
+        """The failure of the doctest called `name`, of which pytest shows `body`."""
+        shown, path = doctests.places(body)
+        test = self._named(name, body) or (f"{repository_path(path)}::{name}" if path else "")
+        text = as_traceback(shown)
+        return Failure(name, test, text, seen=Seen.ERROR if text else Seen.NAMED, source=own_source(shown))
 
     def _named(self, name: str, body: str) -> str:
         """The id of the test with that title, from pytest's summary; of several, that whose file the section names. One file's path may
