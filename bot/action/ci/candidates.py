@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from bot.action.ci import groups, logs
-from bot.action.ci.failing_test import Failure
+from bot.action.ci.failing_test import NOTEBOOK, Failure
 from bot.action.ci.judge import Rating, fault, judge, sign
 from bot.action.ci.paths import CheckoutPaths, in_directory
 
@@ -41,7 +41,7 @@ def _row(failure: Failure, verdict: Rating, why: str) -> dict[str, str | None]:
     if signature is not None and not failure.gone:
         why += f" ({signature.line()})"
     if verdict != "no" and not command:
-        why += "; the log names no command that runs it"
+        why += "; torch-minify run takes the notebook" if failure.file.endswith(NOTEBOOK) else "; the log names no command that runs it"
     return {
         "file": failure.file or failure.script or None,
         "test": failure.test or None,

@@ -20,8 +20,9 @@ _LINK_TREE = re.compile(r"^(?:[^#\n]*/)?[^/#\n]{1,200}#link-tree/")
 _ABOVE = re.compile(r"^(?:\.\.?/)+")
 
 MAX_ID = 1_000
+NOTEBOOK = ".ipynb"
 # What tests are in.
-FILES = (".py", *TEXTS)
+FILES = (".py", NOTEBOOK, *TEXTS)
 
 # Variables of a hint that reach the program: those by which a test suite says in which mode it runs. A log is hostile text, so what
 # loads code, names files or changes the search path is not among them.
@@ -93,8 +94,12 @@ class Failure:
 
     @property
     def _named(self) -> bool:
-        """Whether a command can name the test: its id is one line, no option, and no file of options, as pytest reads those behind an @."""
-        return bool(self.file) and not self.test.startswith(("-", "@")) and self.test.isprintable() and len(self.test) <= MAX_ID
+        """Whether a command can name the test: its id is one line, no option, and no file of options, as pytest reads those behind an @.
+
+        A notebook's cell runs in another program, below those above it.
+        """
+        named = bool(self.file) and not self.file.endswith(NOTEBOOK) and not self.test.startswith(("-", "@"))
+        return named and self.test.isprintable() and len(self.test) <= MAX_ID
 
     @property
     def runnable(self) -> bool:
@@ -136,9 +141,9 @@ def file_of_module(module: str) -> str:
 def pytest_id(file: str, qualified: str) -> str:
     """What pytest calls a test in `file`, from its `qualified` name like `TestY.test_z[param]`; without the file where that is empty.
 
-    Dots within brackets belong to the parameters, and all of them to the name of a doctest.
+    Dots within brackets belong to the parameters, and all of them to the name of a doctest, or of a notebook.
     """
-    if is_doctest(file, qualified):
+    if is_doctest(file, qualified) or file.endswith(NOTEBOOK):
         return f"{file}::{qualified}"
     head, bracket, parameters = qualified.partition("[")
     return "::".join([*filter(None, [file]), *head.split(".")]) + bracket + parameters

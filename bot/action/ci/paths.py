@@ -10,8 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bot.action.ci.failing_test import Failure, repository_path
+from bot.action.ci.failing_test import NOTEBOOK, Failure, repository_path
 
+# What failed is in one of these; not in a text.
+_FILES = (".py", NOTEBOOK)
 # Files of a checkout that are looked at.
 MAX_FILES = 200_000
 # So deep are its directories looked at: walking them takes a call for each.
@@ -22,14 +24,17 @@ _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", "venv", "b
 
 
 class CheckoutPaths:
-    """The Python files of a checkout: their paths from its root, with slashes. Programs run in its `directory`, if one is named."""
+    """The Python files and notebooks of a checkout: their paths from its root, with slashes.
+
+    Programs run in its `directory`, if one is named.
+    """
 
     def __init__(self, files: Iterable[str], directory: str = "") -> None:
         self._directory = directory
         self._files: set[str] = set()
         self._by_name: dict[str, list[str]] = defaultdict(list)
         for file in files:
-            if file.endswith(".py") and file not in self._files:
+            if file.endswith(_FILES) and file not in self._files:
                 self._files.add(file)
                 self._by_name[file.rpartition("/")[2]].append(file)
 
@@ -91,7 +96,7 @@ class CheckoutPaths:
 
 
 def in_directory(root: Path) -> CheckoutPaths:
-    """The Python files below the directory `root`; links are not followed."""
+    """The Python files and notebooks below the directory `root`; links are not followed."""
     return CheckoutPaths(_walk(root))
 
 
@@ -106,5 +111,5 @@ def _walk(root: Path) -> Iterator[str]:
             left -= 1
             if left < 0:
                 return
-            if file.endswith(".py"):
+            if file.endswith(_FILES):
                 yield file if below == "." else f"{below}/{file}"

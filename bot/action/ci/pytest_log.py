@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from signal import Signals
 
-from bot.action.ci import doctests, passed
+from bot.action.ci import items, notebooks, passed
 from bot.action.ci.asked import commanded
-from bot.action.ci.failing_test import Failure, Seen, file_of_module, pytest_id, repository_path
+from bot.action.ci.failing_test import NOTEBOOK, Failure, Seen, file_of_module, pytest_id, repository_path
 from bot.action.ci.pytest_text import MAX_SOURCE, as_traceback, own_source
 from bot.action.ci.python_words import HEADER
 from bot.action.ci.run_test import KILLED, hinted
@@ -51,7 +51,8 @@ _WORDS = re.compile(rf".{{1,{_WORDS_ABOVE}}}?[:\uff1a] ?(?=FAILED {_BARE.pattern
 CASE = re.compile(r" (?:\[[^\]]{0,300}\] ?)?\([^()]{0,500}\)$| \[[^\]]{0,300}\]$")
 _SUMMARY = re.compile(
     r"^(?P<how>FAILED|ERROR|SUBFAIL(?:ED)?(?:\[[^\]]{0,300}\])?(?: ?\(.{0,500}?\))?) (?:\[\d{1,9}\.\d{1,9}s\] )?"
-    r"(?P<file>[^\s:]\S{0,500}?\.(?:py|(?:rst|txt|md)(?=::)))(?:::(?P<rest>\S.*)| - (?P<said>\S.*))?$"
+    r"(?P<file>[^\s:]\S{0,500}?\.(?:py|(?:rst|txt|md)(?=::))|[^\s:][^:\n]{0,500}\.ipynb(?=::))"
+    r"(?:::(?P<rest>\S.*|(?<=ipynb::).*)| - (?P<said>\S.*))?$"
 )
 # `--tb=line` shows no more of a failure than this.
 _PLACE = re.compile(
@@ -250,9 +251,10 @@ class PytestLog:
             [*(each.test for each in self._summary), *self._failed, *filter(None, map(running, lines)), *commanded(lines)]
         ):
             file, _, qualified = test.partition("::")
-            same = self._by_name[qualified.replace("::", ".")]
+            notebook = file.endswith(NOTEBOOK)
+            same = self._by_name[file.rpartition("/")[2] if notebook else qualified.replace("::", ".")]
             if len(same) < MAX_SAME_NAME:
-                same.append(pytest_id(file, qualified.replace("::", ".")) if qualified else file)
+                same.append(test if notebook else pytest_id(file, qualified.replace("::", ".")) if qualified else file)
         self.shown: list[tuple[ShownFailure, Failure]] = []
         self.rerun: dict[str, Failure] = {}
         failed = {_title(test) for test in (*(each.test for each in self._summary), *self._failed)}
@@ -288,11 +290,11 @@ class PytestLog:
         if crashed:
             return Failure(crashed["id"], crashed["id"], "", seen=Seen.DEATH, note=DIED)
         name = CASE.sub("", _STAGE.sub("", section.title))
-        if doctest := doctests.titled(name):
-            return self._doctest(doctest, body)
+        if item := items.shown(name, body, self._named, lambda file: self._by_name.get(file, ())):
+            return item
         if signaled := _SIGNALED.match(body.strip()):
             return _died(name, self._named(name, body), int(signaled["number"]))
-        text = as_traceback(body)
+        text = as_traceback(body) or notebooks.drawn(body)
         collecting = section.title.startswith("ERROR collecting ") and name.endswith(".py")
         named = next((hint for line in below[:MAX_BELOW] if (hint := hinted(line))), None)
         if named and name.endswith(f".{named[0].rpartition('::')[2]}"):
@@ -303,13 +305,6 @@ class PytestLog:
         last = text.rstrip().rpartition("\n")[2]
         seen = Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR if text else Seen.NAMED
         return Failure(name, test, text, seen=seen, source=own_source(body))
-
-    def _doctest(self, name: str, body: str) -> Failure:
-        """The failure of the doctest called `name`, of which pytest shows `body`."""
-        shown, path = doctests.places(body)
-        test = self._named(name, body) or (f"{repository_path(path)}::{name}" if path else "")
-        text = as_traceback(shown)
-        return Failure(name, test, text, seen=Seen.ERROR if text else Seen.NAMED, source=own_source(shown))
 
     def _named(self, name: str, body: str) -> str:
         """The id of the test with that title, from pytest's summary; of several, that whose file the section names. One file's path may
@@ -356,7 +351,7 @@ def _summaries(lines: list[str]) -> Iterator[_Summary]:
             found = _SUMMARY.match(line[words.end() :])
         if found is None:
             continue
-        if found["rest"]:
+        if found["rest"] is not None:
             # an error that begins with an empty line leaves the dash alone
             qualified, said = _split(found["rest"].removesuffix(" -"))
             test = f"{found['file']}::{qualified}"

@@ -59,6 +59,14 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "writers at once": lambda i: "".join(f"w-{(i + j) % 9999}  | {line}\n" for j, line in enumerate(SHOWN.format(name=i, i=i).split("\n"))),
     "writers one below the other": lambda i: "".join(f"w-{i}  | {line}\n" for line in BLAMING.format(i=i).split("\n")),
     "notebooks": lambda i: f"A      {HEADER[:-2]}\nFile /x/torch/_inductor/a.py:{i}, in f(x)\n---> 7 g()\n\nA: b{i}\n",
+    "sections of notebooks": lambda i: (
+        f"=== FAILURES ===\n___ /x/a/b{i}.ipynb ___\nA      {HEADER[:-2]}\nFile /x/a.py:{i}, in f(x)\n---> 7 g()\n\nA: b{i}\n"
+        f"=== x ===\nFAILED a/b{i}.ipynb:: - A: b\nFAILED a/b.ipynb::Cell {i}\n"
+    ),
+    "sections of doctests": lambda i: (
+        f"=== FAILURES ===\n___ [doctest] a.b.c{i} ___\n{HEADER}A: b{i}\n/x/a/b.py:{i}: UnexpectedException\n"
+        f"=== x ===\nFAILED a/b.py::a.b.c{i}\n"
+    ),
     "notebooks without an end": lambda i: f"A      {HEADER[:-2]}\nFile /x/a.py:{i}, in f(x)\n",
     "boxes": lambda i: f"+--- {HEADER[:-2]} ---+\n| /x/torch/_inductor/a.py:{i} in f |\n+---+\nA: b{i}\n",
     "boxes without an end": lambda i: f"+--- {HEADER[:-2]} ---+\n| /x/torch/_inductor/{'a' * i} |\n",
