@@ -17,6 +17,8 @@ _JENKINS = re.compile(r"^/(?:var/lib/jenkins/(?:workspace|pytorch)|vllm-workspac
 _TESTS = re.compile(r"^(?:[A-Za-z]:)?/(?:[^/]+/){0,30}?(?=tests?/)")
 # Buck runs a test where all that it imports is below one directory.
 _LINK_TREE = re.compile(r"^(?:[^#\n]*/)?[^/#\n]{1,200}#link-tree/")
+# Bazel the same, with a directory for each repository.
+_RUNFILES = re.compile(r"^(?:[^\n]*/)?[^/\n]{1,200}\.runfiles/[^/\n]{1,200}/")
 _ABOVE = re.compile(r"^(?:\.\.?/)+")
 
 MAX_ID = 1_000
@@ -130,6 +132,8 @@ def repository_path(path: str) -> str:
     path = posixpath.normpath(path.replace("\\", "/"))
     if "#link-tree/" in path:
         return _LINK_TREE.sub("", path)
+    if ".runfiles/" in path:
+        return _RUNFILES.sub("", path)
     return _ABOVE.sub("", _TESTS.sub("", _JENKINS.sub("", _CHECKOUT.sub("", path))))
 
 

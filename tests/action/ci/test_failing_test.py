@@ -158,6 +158,11 @@ def test_paths_and_ids() -> None:
     assert repository_path("/__w/models/models/tests/_work/a.py") == "tests/_work/a.py"
     assert repository_path("../tests/a.py") == "tests/a.py"
     assert repository_path("/w/buck-out/v2/gen/5f/made/test/__up__/up#link-tree/made/test/test_up.py") == "made/test/test_up.py"
+    runfiles = "/root/.cache/bazel/_bazel_root/9f1e/execroot/_main/bazel-out/k8-opt/bin/tests/up_test.runfiles"
+    assert repository_path(f"{runfiles}/_main/tests/up_test.py") == "tests/up_test.py"
+    assert repository_path(f"{runfiles}/made/python/up_test.py") == "python/up_test.py"
+    assert repository_path("bazel-bin\\tests\\up_test.exe.runfiles\\_main\\tests\\up_test.py") == "tests/up_test.py"
+    assert repository_path("a.runfiles/_main") == "a.runfiles/_main"
     assert repository_path("third_party/ops/test/../../../test/a.py") == "test/a.py"
     assert pytest_id("a.py", "T.test_x[1.5-b.c]") == "a.py::T::test_x[1.5-b.c]"
 
