@@ -70,6 +70,9 @@ _RUNNING = re.compile(
 )
 _ROOT = re.compile(r"rootdir: (?P<root>/[^,\n]{1,500})(?:,|$)")
 _TIMEOUT = re.compile(r"^(?:Failed: )?Timeout \(?>")
+# Instead of an error, of a test that was expected to fail.
+_PASSED = ("[XPASS", "Unexpected success")
+_EXPECTED = "it passed, and was expected to fail"
 DIED = "the process died while it ran the test"
 CRASHED = re.compile(r"^(?:E +)?worker '[^']{1,20}' crashed while running (?P<quote>['\"])(?P<id>[^\n]{1,1000})(?P=quote)$")
 # pytest-forked, instead of an error.
@@ -302,6 +305,8 @@ class PytestLog:
         else:
             test = name if collecting else named[0] if named else self._named(name, body)
         test = test or _by_class(name, body) or id_by_frame(name, text) or pytest_id(file, name)
+        if body.startswith(_PASSED):
+            return Failure(name, test, "", seen=Seen.COUNT, note=_EXPECTED)
         last = text.rstrip().rpartition("\n")[2]
         seen = Seen.TIMEOUT if _TIMEOUT.match(last) else Seen.ERROR if text else Seen.NAMED
         return Failure(name, test, text, seen=seen, source=own_source(body))
@@ -324,8 +329,8 @@ class PytestLog:
                 yield Failure(name, each.test, "", seen=Seen.NAMED, note=f"its line is cut off in a name of the compiler's: {each.said}")
             elif (package := _CUT.match(each.said)) and not any(ours.startswith(package[1]) for ours in ("torch", "triton", "assert")):
                 yield Failure(name, each.test, "", seen=Seen.COUNT, note=f"its error is one of {package[1]}'s")
-            elif each.said.startswith("[XPASS"):
-                yield Failure(name, each.test, "", seen=Seen.COUNT, note="it passed, and was expected to fail")
+            elif each.said.startswith(_PASSED):
+                yield Failure(name, each.test, "", seen=Seen.COUNT, note=_EXPECTED)
             elif whole and package is None:
                 timeout = Seen.TIMEOUT if _TIMEOUT.match(each.said) else Seen.ERROR
                 frame = places.get(each.said.partition("\n")[0], "")

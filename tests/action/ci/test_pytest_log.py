@@ -304,3 +304,24 @@ def test_what_another_test_printed_is_not_what_the_last_one_raised() -> None:
     passes = f"=== PASSES ===\n___ test_b ___\n--- Captured log call ---\n{printed}{ENDS}PASSED tests/test_x.py::test_b\n"
     log = f"tests/test_x.py::test_compile FAILED [100%]\n{shown}{passes}FAILED tests/test_x.py::test_compile - HTTPError\n"
     assert [row["verdict"] for row in candidates.rows(log, CheckoutPaths([]))] == ["not a candidate"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "behind"),
+    [
+        # pytest 7 has no reason in its summary, where pytest 8 repeats it
+        ("[XPASS(strict)] graph break, see #12\n", ""),
+        ("[XPASS(strict)] \n", ""),
+        ("[XPASS(strict)] graph break, see #12\n", " - [XPASS(strict)] graph break, see #12"),
+        # a test of unittest's
+        ("Unexpected success\n", " - Unexpected success"),
+        ("Unexpected success\n", ""),
+        ("[XPASS(strict)] torch.compile(f) fails\nE   torch._dynamo.exc.Unsupported: made up\n", ""),
+    ],
+)
+def test_one_that_passed_and_was_expected_to_fail(shown: str, behind: str) -> None:
+    for log in (f"=== FAILURES ===\n___ test_compile_a ___\n{shown}", ""):
+        rows = candidates.rows(f"{log}{ENDS}FAILED tests/test_a.py::test_compile_a{behind}\n", CheckoutPaths([]))
+        if log or behind:
+            assert [(row["test"], row["verdict"]) for row in rows] == [("tests/test_a.py::test_compile_a", "not a candidate")]
+            assert rows[0]["why"] == "no failure of the compiler: it passed, and was expected to fail"
