@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from bot.action.ci.drawn_tracebacks import begins
 from bot.action.ci.failing_test import repository_path
 from bot.action.ci.lines import read
 from bot.action.ci.python_words import HEADER
@@ -13,6 +14,7 @@ from bot.action.ci.tracebacks import tracebacks
 # Characters of a section in which it says that there was a time limit.
 MAX_SAID = 2_000
 
+_HEADED = HEADER.removesuffix(":")
 _TITLE = re.compile(r"(?P<file>[^\s:][^:\n]{0,500}\.ipynb|[A-Za-z]:[\\/][^:\n]{1,500}\.ipynb)(?:::(?P<cell>Cell \d{1,6}))?")
 _TIMED_OUT = re.compile(r"^(?:A cell timed out while it was being executed, after \d|Cell \d{1,6}: Timeout of \d)", re.MULTILINE)
 
@@ -33,8 +35,14 @@ def named(title: str, tests: Callable[[str], Iterable[str]]) -> str:
 
 def drawn(section: str) -> str:
     """The last traceback in a `section`, however that is drawn, as Python prints it; empty where there is none."""
-    found = tracebacks(read(section)) if HEADER.removesuffix(":") in section else ()
+    found = tracebacks(read(section)) if _HEADED in section else ()
     return found[-1].text if found else ""
+
+
+def quoted(text: str) -> str:
+    """The traceback `text`, or the last one that is drawn in the message at its end: what a cell raised is the cause of that."""
+    message = text.rpartition(f"{HEADER}\n")[2] if _HEADED in text else ""
+    return (drawn(message) if any(map(begins, message.split("\n"))) else "") or text
 
 
 def timed_out(section: str) -> bool:

@@ -297,7 +297,7 @@ class PytestLog:
             return item
         if signaled := _SIGNALED.match(body.strip()):
             return _died(name, self._named(name, body), int(signaled["number"]))
-        text = as_traceback(body) or notebooks.drawn(body)
+        text = notebooks.quoted(as_traceback(body)) or notebooks.drawn(body)
         collecting = section.title.startswith("ERROR collecting ") and name.endswith(".py")
         named = next((hint for line in below[:MAX_BELOW] if (hint := hinted(line))), None)
         if named and name.endswith(f".{named[0].rpartition('::')[2]}"):

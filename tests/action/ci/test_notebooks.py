@@ -117,3 +117,24 @@ def test_a_drawn_traceback_below_the_title_of_any_test() -> None:
 
 def test_the_dots_of_its_name_part_nothing() -> None:
     assert pytest_id(FILE, "02_compile.ipynb") == f"{FILE}::02_compile.ipynb"
+
+
+# How a test that runs a notebook by nbclient, papermill or nbconvert says that a cell failed (exec_err_msg of nbclient's exceptions.py).
+RUNS = """=== FAILURES ===
+___ test_tutorial ___
+tests/test_notebooks.py:12: in test_tutorial
+    client.execute()
+/v/site-packages/nbclient/client.py:918: in _check_raise_for_error
+    raise CellExecutionError.from_cell_and_msg(cell, exec_reply_content)
+E   nbclient.exceptions.CellExecutionError: An error occurred while executing the following cell:
+E   ------------------
+{}
+"""
+
+
+@pytest.mark.parametrize(("drawn", "verdict"), [(DRAWN, "suggested"), (OTHER, "not a candidate")])
+def test_one_that_a_test_runs(drawn: str, verdict: str) -> None:
+    said = "\n".join(f"E   {line}" for line in f"{CELL}------------------\n\n\n{drawn}".split("\n"))
+    (row,) = rows(f"{RUNS.format(said)}{ENDS}FAILED tests/test_notebooks.py::test_tutorial - nbclient.exceptions.CellExecutionError: An\n")
+    assert (row["test"], row["verdict"]) == ("tests/test_notebooks.py::test_tutorial", verdict)
+    assert ("HTTPError" in str(row["why"])) is (drawn is OTHER)
