@@ -20,7 +20,8 @@ def shown(title: str, body: str, named: Callable[[str, str], str], tests: Callab
         text = as_traceback(shown)
         return Failure(name, test, text, seen=Seen.ERROR if text else Seen.NAMED, source=own_source(shown))
     if test := notebooks.named(title, tests):
-        text = notebooks.drawn(body)
+        # of its plugin's own errors pytest shows what it shows of all
+        text = notebooks.drawn(body) or as_traceback(body)
         seen = Seen.TIMEOUT if notebooks.timed_out(body) else Seen.ERROR if text else Seen.NAMED
         return Failure(title, test, text, seen=seen, source=own_source(body))
     return None

@@ -104,6 +104,12 @@ def test_a_time_limit(said: str) -> None:
     assert (row["file"], row["verdict"], row["kind"]) == (FILE, "possible", "hang")
 
 
+def test_what_the_plugin_raised() -> None:
+    (row,) = rows(f"{BEGINS}___ ERROR collecting {FILE} ___\n/v/site-packages/nbformat/reader.py:22: in parse_json\nE   KeyError: 'cells'\n")
+    assert (row["file"], row["verdict"]) == (FILE, "not a candidate")
+    assert "KeyError: 'cells'" in str(row["why"])
+
+
 def test_its_path_in_the_checkout() -> None:
     (row,) = rows(f"{ENDS}FAILED {FILE}::Cell 2\n", f"docs/{FILE}")
     assert (row["file"], row["test"]) == (f"docs/{FILE}", f"docs/{FILE}::Cell 2")
