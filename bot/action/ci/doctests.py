@@ -34,9 +34,10 @@ def is_doctest(file: str, name: str) -> bool:
     if not file.endswith(".py"):
         return file.endswith(TEXTS) and name == file.rpartition("/")[2]
     module = file.removesuffix(".py").removesuffix("/__init__").split("/")
-    parts = name.split(".")
-    ends = (i for i, part in enumerate(parts, 1) if part == module[-1])
-    return not parts[-1].startswith("test") and any(parts[:i] == module[-i:] for i in ends)
+    parts = name.partition("[")[0].split(".")
+    if module[-1] not in parts or parts[-1].startswith("test"):
+        return False
+    return any(parts[:i] == module[-i:] for i in range(1, len(module) + 1))
 
 
 def with_option(command: str, file: str, name: str) -> str:

@@ -105,7 +105,9 @@ def test_a_time_limit(said: str) -> None:
 
 
 def test_what_the_plugin_raised() -> None:
-    (row,) = rows(f"{BEGINS}___ ERROR collecting {FILE} ___\n/v/site-packages/nbformat/reader.py:22: in parse_json\nE   KeyError: 'cells'\n")
+    (row,) = rows(
+        f"{BEGINS}___ ERROR collecting {FILE} ___\n/v/site-packages/nbformat/reader.py:22: in parse_json\nE   KeyError: 'cells'\n"
+    )
     assert (row["file"], row["verdict"]) == (FILE, "not a candidate")
     assert "KeyError: 'cells'" in str(row["why"])
 
