@@ -8,6 +8,7 @@ from bot.engine.capture.hints import held
 from bot.engine.state import Reproduction
 from bot.failure.traceback import exceptions, plain
 from bot.models.failure import Kind
+from bot.reduce.source.fixed_sizes import fixes_no_size, is_of_a_size
 from bot.reduce.source.kept import Keeps, branches_return, keeper, nothing_dead
 from bot.reduce.source.results import keeps_results
 from bot.reduce.source.shown import keeps_shown
@@ -19,8 +20,8 @@ def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: 
 
     If numbers are wrong or the program itself judges: functions of the program `source` that the compiler calls, and what the results of
     its operators depend on. What it measures and shows in its messages; the condition on which it fails in `failing_lines`, even in its
-    own function that the compiler calls; the results of functions that control flow calls; and results that are read, if an error is
-    missing. Raises SyntaxError if `text` is not Python.
+    own function that the compiler calls; the results of functions that control flow calls; results that are read, if an error is missing;
+    and sizes that are computed, if one became a constant. Raises SyntaxError if `text` is not Python.
     """
     judged = reproduction.failure.kind is Kind.ACCURACY or reproduction.capture.own_verdict
     asked: list[Keeps] = [branches_return(text)]
@@ -32,6 +33,8 @@ def keeps_of(reproduction: Reproduction, source: str, text: str, failing_lines: 
         asked.append(keeps_verdict(text, () if reproduction.capture.outcome.status in ("exit", "signal") else failing_lines))
     if reproduction.failure.kind is Kind.NO_RAISE or reproduction.eager_error:
         asked.append(nothing_dead(text))
+    if is_of_a_size(reproduction.failure.message):
+        asked.append(fixes_no_size(text))
     return lambda candidate: all(keeps(candidate) for keeps in asked)
 
 

@@ -115,3 +115,17 @@ def test_where_a_program_misses_an_error_what_misses_it_is_read(error: str, kept
     source = Source(text, Path("/a/fail.py"))
     reproduction: Any = SimpleNamespace(failure=signature_of(outcome), capture=capture, source=source, eager_error=error)
     assert keeps_of(reproduction, text, text, ())(text.replace("    return y\n", "    return x\n")) is kept
+
+
+@pytest.mark.parametrize(
+    ("error", "kept"),
+    [("UserError: Constraints violated (s)! For more information, run with TORCH_LOGS", False), ("UserError: other", True)],
+)
+def test_where_a_size_became_a_constant_no_other_is_made_one(error: str, kept: bool) -> None:
+    text = "def fn(x):\n    s = x.shape[0]\n    return x.reshape(s // 4, 4)\n\n\nexport(fn, (x,))\n"
+    raised = '  File "/a/fail.py", line 6, in <module>\n    export(fn, (x,))\n  File "/a/lib.py", line 1, in export\n    raise error\n'
+    outcome = Outcome(status="raised", text=said(raised, error=error))
+    capture = SimpleNamespace(outcome=outcome, own_verdict=False, regions=(), installed=(), beside=())
+    failure = signature_of(outcome, script="fail.py")
+    reproduction: Any = SimpleNamespace(failure=failure, capture=capture, source=Source(text, Path("/a/fail.py")), eager_error="")
+    assert keeps_of(reproduction, text, text, (6,))(text.replace("s // 4, 4", "4, 4")) is kept
