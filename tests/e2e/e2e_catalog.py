@@ -211,7 +211,7 @@ DEFECTS = (
         has=("nonzero",), lacks=("sigmoid",), original="data-dependent", repro="Could not guard on data-dependent expression"),
     Row("real_export_branch", "source", "exception", "export", "GuardOnDataDependentSymNode", "Could not guard on data-dependent expression",
         has=("export",), lacks=("Linear",), original="data-dependent", repro="Could not guard on data-dependent expression"),
-    Row("real_export_size", "source", "exception", "export", "UserError", "specialized it to be a constant", lines=14, has=(" + ",),
+    Row("real_export_size", "source", "exception", "export", "UserError", "specialized it to be a constant", lines=20, has=(" + ",),
         lacks=("reshape", "view"), original="Constraints violated", repro="Constraints violated"),
     Row("real_map", "aot", "exception", "post_grad|inductor_lowering", "DataDependentOutputException", lines=12, has=("torch._higher_order_ops.map(",),
         lacks=("gelu", "Linear", " @ ", "mm("), original="DataDependentOutputException", repro="DataDependentOutputException"),
