@@ -24,7 +24,7 @@ Traceback (most recent call last):
     raise BackendCompilerFailed(
 torch._dynamo.exc.BackendCompilerFailed: backend='inductor' raised:
 AssertionError: made up
-/home/runner/work/ops/ops/ops/fused.py:35: UnexpectedException
+/__w/ops/ops/ops/fused.py:35: UnexpectedException
 """
 DIFFERS = """___ [doctest] {name} ___
 012     >>> {source}
@@ -33,7 +33,7 @@ Expected:
 Got:
     tensor([1.0000, 1.0000])
 
-/home/runner/work/ops/ops/{file}:12: DocTestFailure
+/__w/ops/ops/{file}:12: DocTestFailure
 """
 ENDS = "=== short test summary info ===\n"
 TEST = "ops/fused.py::ops.fused.FusedLinear.forward"

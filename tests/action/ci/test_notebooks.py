@@ -60,7 +60,7 @@ def rows(log: str, *files: str) -> list[dict[str, str | None]]:
         (":: - InductorError: made up", f"{FILE}::"),
     ],
 )
-@pytest.mark.parametrize("root", ["/home/runner/work/made/made", "/app"])
+@pytest.mark.parametrize("root", ["/__w/made/made", "/app"])
 def test_nbmake(root: str, behind: str, test: str) -> None:
     shown = f"{BEGINS}___ {root}/{FILE} ___\n{RULE}\n{CELL}{DRAWN}___ {root}/tutorials/04_data.ipynb ___\n{RULE}\nload()\n{OTHER}"
     log = f"rootdir: {root}\n{shown}{ENDS}FAILED {FILE}{behind}\nFAILED tutorials/04_data.ipynb::\n"
@@ -71,7 +71,7 @@ def test_nbmake(root: str, behind: str, test: str) -> None:
 
 
 def test_nbmake_without_a_summary() -> None:
-    (row,) = rows(f"{BEGINS}_ /home/runner/work/made/made/{FILE} _\n{RULE}\n{CELL}{DRAWN}")
+    (row,) = rows(f"{BEGINS}_ /__w/made/made/{FILE} _\n{RULE}\n{CELL}{DRAWN}")
     assert (row["file"], row["test"], row["verdict"]) == (FILE, FILE, "suggested")
     (row,) = rows(f"{BEGINS}_ /app/{FILE} _\n{RULE}\n{CELL}{DRAWN}", FILE)
     assert (row["file"], row["test"], row["verdict"]) == (FILE, FILE, "suggested")
