@@ -291,7 +291,7 @@ HIDDEN = (
     Row("real_dynamo_side_effect", "source", "accuracy", "run", lines=20, has=("append",), lacks=("relu",), original="a record is missing",
         repro="AssertionError"),
     Row("taken_by_name", "source", "exception", "inductor_lowering", "TypeError", "knows no such type", lines=14, has=("_prims_common",),
-        original="knows no such type", repro="knows no such type"),
+        original="knows no such type", repro="knows no such type", options=("--budget", "5m")),
     Row("aoti_not_loaded", "aot_inductor", "accuracy", "run", ops=1, has=("relu", "aoti_compile_and_package"), lacks=("sigmoid", "Linear"),
         repro=CLOSE),
 )  # fmt: skip
