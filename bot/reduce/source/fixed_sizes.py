@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from bot.reduce.source.kept import Keeps
 from bot.reduce.source.text.names import last_name
 
-# torch.export, of a dimension that was said to be dynamic, as of PyTorch 2.9 to 2.15.
+# torch.export, of a dimension that was said to be dynamic: symbolic_shapes.py of PyTorch 2.11 to 2.15.
 _BECAME_CONSTANT = re.compile(r"your code specialized it to be a constant|Constraints violated \(")
 # What tells the sizes of a tensor.
 _SIZES = frozenset({"shape", "size", "numel", "len"})
